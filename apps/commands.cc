@@ -5,10 +5,12 @@
 
 #include "apps/common/command_tree.h"
 #include "apps/drive/qemu_args.h"
+#include "apps/events/commands.h"
 #include "apps/key/commands.h"
 #include "apps/kv/commands.h"
 #include "apps/nvme/commands.h"
 #include "apps/rack/commands.h"
+#include "apps/support/commands.h"
 #include "apps/up/commands.h"
 #include "apps/view/commands.h"
 #include "apps/volume/commands.h"
@@ -87,12 +89,15 @@ void add_commands(CommandTree& tree) {
   CLI::App& root = tree.root();
   tree.add(root, "up", "run Cairn on this machine", make_up);
   tree.add(root, "status", "how the Cairn that 'up' runs is", make_up_status);
+  tree.add(root, "events", "what changed: drives, volumes, nodes, and how they are", make_events);
   tree.add(root, "down", "end the Cairn that 'up' runs", make_up_down);
   CLI::App& demo = CommandTree::group(root, "demo", "see what becomes of a failure");
   tree.add(demo, "kill-drive", "a drive of 'up' fails, and is replaced", make_demo_kill_drive);
   CLI::App& doctor =
       tree.add(root, "doctor", "say what this machine can do, and what to mend", make_doctor);
   tree.add(doctor, "tls", "which step towards a target through TLS fails", make_doctor_tls);
+  tree.add(root, "support-bundle", "what somebody needs who helps, without secrets",
+           make_support_bundle);
   add_server(tree);
   CLI::App& drive =
       CommandTree::group(root, "drive", "drives that are served, changed while they are used");

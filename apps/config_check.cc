@@ -4,6 +4,7 @@
 
 #include "apps/common/command.h"
 #include "apps/common/output.h"
+#include "config/json_text.h"
 #include "server/config/keys.h"
 #include "server/open/open_stack.h"
 
@@ -29,22 +30,36 @@ class ConfigCheckCommand final : public Command {
  public:
   explicit ConfigCheckCommand(CLI::App& app) {
     required(add_text(app, "FILE", path_, "the file, in TOML"));
-    set_examples(app, {"cairn config check cairn.toml"});
+    add_switch(app, "--json", json_, "for programs, also of a file that is not sound");
+    set_examples(app, {"cairn config check cairn.toml", "cairn config check cairn.toml --json"});
   }
 
   Attempt<int> run() override {
-    server::ServerConfig server;
-    const Attempt<config::Settings> settings = config::resolve(
-        {.config = path_},
-        [&server](config::Section& root) { server::add_server_keys(root, server); });
-    if (!settings) return std::unexpected(settings.error());
-    if (const Attempt<void> found = look_up(server); !found) return std::unexpected(found.error());
+    const Attempt<void> checked = check();
+    if (json_) {
+      nlohmann::ordered_json json = {
+          {"schema_version", 1}, {"file", path_}, {"ok", checked.has_value()}};
+      if (!checked) json["problem"] = checked.error().text;
+      say(config::json_text(json));
+      return checked ? kExitOk : kExitFailed;
+    }
+    if (!checked) return std::unexpected(checked.error());
     say(fmt::format("{}: ok\n", path_));
     return kExitOk;
   }
 
  private:
+  Attempt<void> check() const {
+    server::ServerConfig server;
+    const Attempt<config::Settings> settings = config::resolve(
+        {.config = path_},
+        [&server](config::Section& root) { server::add_server_keys(root, server); });
+    if (!settings) return std::unexpected(settings.error());
+    return look_up(server);
+  }
+
   std::string path_;
+  bool json_ = false;
 };
 
 }  // namespace

@@ -46,7 +46,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto call =
       static_cast<arbiter::Call>(std::to_integer<uint8_t>(bytes[0]) % arbiter::kLastCall + 1);
   const Bytes body = bytes.subspan(1);
-  const Result<arbiter::Request> request = arbiter::decode_request(call, body);
+  const Result<arbiter::CallArgs> request = arbiter::decode_args(call, body);
   if (request) {
     CHECK(arbiter::call_of(*request) == call);
     CHECK(arbiter::encode(*request) == as_text(body));

@@ -94,7 +94,7 @@ Task<void> run_burst(GuestMachine& guest, Input& input, uint16_t number) {
     queue->ring();
     guest.device->poll();
     if ((shape & 16) == 0) co_await guest.pass(2_us);
-    queue->poll([](const nvme::Cqe&) {}, queue->place().entries);
+    queue->poll([](const nvme::Cqe&) {}, queue->rings().entries);
   }
 }
 
@@ -131,7 +131,7 @@ Task<void> run_honest(Scene& scene) {
 void put_entries(Scene& scene) {
   const auto number = static_cast<uint16_t>(scene.input.value<uint8_t>() % 2);
   const uint32_t count = scene.input.value<uint8_t>() % 16 + 1;
-  const MutableBytes ring = scene.guest.driver->queue(number).place().submission.bytes;
+  const MutableBytes ring = scene.guest.driver->queue(number).rings().submission.bytes;
   for (uint32_t i = 0; i < count; ++i) {
     store(ring.subspan(i * sizeof(nvme::Sqe)), scene.input.value<nvme::Sqe>());
   }

@@ -62,7 +62,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const Bytes bytes = std::as_bytes(std::span(data, size));
   if (bytes.empty()) return 0;
   const Bytes body = bytes.subspan(1);
-  switch (data[0] % 12) {
+  switch (data[0] % 14) {
     case 0:
       check_again(chain::decode_get_request(body), body);
       break;
@@ -96,8 +96,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     case 10:
       check_again(chain::decode_fetch_request(body), body);
       break;
-    default:
+    case 11:
       check_again(chain::decode_fetch_reply(body), body);
+      break;
+    case 12:
+      check_again(chain::decode_names_request(body), body);
+      break;
+    default:
+      check_again(chain::decode_names_reply(body), body);
       break;
   }
   return 0;

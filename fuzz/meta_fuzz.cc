@@ -16,7 +16,7 @@ namespace cairn::meta {
 namespace {
 
 void check_request(Call call, Bytes body) {
-  const Result<Request> request = decode_request(call, body);
+  const Result<CallArgs> request = decode_args(call, body);
   if (!request) return;
   CHECK(call_of(*request) == call);
   CHECK(encode(*request) == as_text(body));

@@ -34,7 +34,7 @@ struct Requests {
 Requests read_requests(std::string_view bytes, size_t step) {
   RequestDecoder decoder;
   Requests found;
-  Request request;
+  RequestArgs request;
   for (size_t given = 0; !bytes.empty();) {
     const std::string piece(bytes.substr(0, step));
     bytes.remove_prefix(piece.size());

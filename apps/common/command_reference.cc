@@ -17,6 +17,7 @@
 #include "apps/common/output.h"
 #include "base/table.h"
 #include "base/words.h"
+#include "config/json_text.h"
 
 namespace cairn::apps {
 
@@ -118,10 +119,31 @@ void list_commands(const CLI::App& app, std::vector<std::vector<std::string>>& r
   }
 }
 
+nlohmann::ordered_json rows_json(const HelpRows& rows) {
+  nlohmann::ordered_json all = nlohmann::ordered_json::array();
+  for (const auto& [name, what] : rows) all.push_back({{"name", name}, {"what", what}});
+  return all;
+}
+
+// The tree as a list: each command and each group, in the order of --help.
+void add_json(const CLI::App& app, nlohmann::ordered_json& all) {
+  for (const CLI::App* command : app.get_subcommands({})) {
+    const CommandHelp help = help_of(*command);
+    all.push_back({{"name", full_name(*command)},
+                   {"what", command->get_description()},
+                   {"usage", help.usage},
+                   {"commands", help.commands.size()},
+                   {"arguments", rows_json(help.arguments)},
+                   {"options", rows_json(help.options)}});
+    add_json(*command, all);
+  }
+}
+
 class HelpCommand final : public Command {
  public:
   explicit HelpCommand(CLI::App& app) : root_(*app.get_parent()) {
     add_switch(app, "--markdown", is_markdown_, "with usage and options, as docs/commands.md");
+    add_switch(app, "--json", is_json_, "the same for programs");
     add_text(app, "--completion SHELL", shell_,
              "a script with which bash, zsh or fish complete commands and options");
     add_text(app, "--man DIR", man_folder_, "write a manual page for each command there");
@@ -132,8 +154,8 @@ class HelpCommand final : public Command {
   }
 
   Attempt<int> run() override {
-    if (is_markdown_ + !shell_.empty() + !man_folder_.empty() > 1) {
-      return refuse("--markdown, --completion and --man exclude each other: take one");
+    if (is_markdown_ + is_json_ + !shell_.empty() + !man_folder_.empty() > 1) {
+      return refuse("--markdown, --json, --completion and --man exclude each other: take one");
     }
     if (!shell_.empty()) {
       const Attempt<std::string> script = completion_script(root_, shell_);
@@ -144,6 +166,13 @@ class HelpCommand final : public Command {
     if (!man_folder_.empty()) return write_pages();
     if (is_markdown_) {
       say(command_reference(root_));
+      return kExitOk;
+    }
+    if (is_json_) {
+      nlohmann::ordered_json json = {{"schema_version", 1},
+                                     {"commands", nlohmann::ordered_json::array()}};
+      add_json(root_, json["commands"]);
+      say(config::json_text(json));
       return kExitOk;
     }
     std::vector<std::vector<std::string>> rows;
@@ -173,6 +202,7 @@ class HelpCommand final : public Command {
 
   const CLI::App& root_;
   bool is_markdown_ = false;
+  bool is_json_ = false;
   std::string shell_;
   std::string man_folder_;
 };

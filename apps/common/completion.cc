@@ -17,22 +17,22 @@ namespace cairn::apps {
 
 namespace {
 
-struct OptionWords {
+struct OptionEntry {
   std::vector<std::string> names;  // "-h", "--help"
   bool takes_value = false;
   std::string what;
 };
 
 // A command and what may follow it.
-struct Place {
+struct CommandEntry {
   std::string path;  // "/drive/list"; empty for cairn itself
   HelpRows commands;
-  std::vector<OptionWords> options;
+  std::vector<OptionEntry> options;
 };
 
 // "--cores LIST", "-h, --help": as help_of() has them.
-OptionWords words_of(const std::string& left, std::string what) {
-  OptionWords option{.names = {}, .what = std::move(what)};
+OptionEntry option_entry(const std::string& left, std::string what) {
+  OptionEntry option{.names = {}, .what = std::move(what)};
   std::string_view rest = left;
   while (rest.starts_with('-')) {
     const std::string_view name = rest.substr(0, rest.find_first_of(", "));
@@ -45,16 +45,16 @@ OptionWords words_of(const std::string& left, std::string what) {
   return option;
 }
 
-void add_places(const CLI::App& app, const std::string& path, std::vector<Place>& places) {
+void add_entries(const CLI::App& app, const std::string& path, std::vector<CommandEntry>& entries) {
   const CommandHelp help = help_of(app);
-  Place place{.path = path, .commands = {}, .options = {}};
+  CommandEntry command{.path = path, .commands = {}, .options = {}};
   for (const CLI::App* each : app.get_subcommands({})) {
-    place.commands.emplace_back(each->get_name(), each->get_description());
+    command.commands.emplace_back(each->get_name(), each->get_description());
   }
-  for (const auto& [left, what] : help.options) place.options.push_back(words_of(left, what));
-  places.push_back(std::move(place));
+  for (const auto& [left, what] : help.options) command.options.push_back(option_entry(left, what));
+  entries.push_back(std::move(command));
   for (const CLI::App* each : app.get_subcommands({})) {
-    add_places(*each, path + "/" + each->get_name(), places);
+    add_entries(*each, path + "/" + each->get_name(), entries);
   }
 }
 
@@ -80,24 +80,24 @@ std::string fish_quoted(std::string_view text) {
   return quoted(doubled, "\\'");
 }
 
-std::string all_paths(const std::vector<Place>& places) {
+std::string all_paths(const std::vector<CommandEntry>& entries) {
   std::vector<std::string> paths;
-  for (const Place& each : places) {
+  for (const CommandEntry& each : entries) {
     if (!each.path.empty()) paths.push_back(each.path);
   }
   return fmt::format("{}", fmt::join(paths, "|"));
 }
 
-std::vector<std::string> names_of(const Place& place, bool only_with_value) {
+std::vector<std::string> names_of(const CommandEntry& command, bool only_with_value) {
   std::vector<std::string> names;
-  for (const OptionWords& option : place.options) {
+  for (const OptionEntry& option : command.options) {
     if (only_with_value && !option.takes_value) continue;
     names.insert(names.end(), option.names.begin(), option.names.end());
   }
   return names;
 }
 
-std::string bash_script(const std::vector<Place>& places) {
+std::string bash_script(const std::vector<CommandEntry>& entries) {
   std::string out = R"(# bash completion for cairn: made by 'cairn help --completion bash'
 _cairn() {
   local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
@@ -105,9 +105,9 @@ _cairn() {
   for ((i = 1; i < COMP_CWORD; ++i)); do
     case "$place/${COMP_WORDS[i]}" in
 )";
-  out += fmt::format("      {}) place+=/${{COMP_WORDS[i]}} ;;\n", all_paths(places));
+  out += fmt::format("      {}) place+=/${{COMP_WORDS[i]}} ;;\n", all_paths(entries));
   out += "    esac\n  done\n  case \"$place\" in\n";
-  for (const Place& each : places) {
+  for (const CommandEntry& each : entries) {
     std::vector<std::string> commands;
     for (const auto& [name, what] : each.commands) commands.push_back(name);
     out += fmt::format("    '{}') commands='{}' options='{}' values='{}' ;;\n", each.path,
@@ -141,7 +141,7 @@ std::string zsh_item(std::string_view name, std::string_view what) {
   return sh_quoted(fmt::format("{}:{}", text, what));
 }
 
-std::string zsh_script(const std::vector<Place>& places) {
+std::string zsh_script(const std::vector<CommandEntry>& entries) {
   std::string out = R"(#compdef cairn
 # zsh completion for cairn: made by 'cairn help --completion zsh'
 _cairn() {
@@ -150,13 +150,13 @@ _cairn() {
   for ((i = 2; i < CURRENT; ++i)); do
     case "$place/${words[i]}" in
 )";
-  out += fmt::format("      {}) place+=/${{words[i]}} ;;\n", all_paths(places));
+  out += fmt::format("      {}) place+=/${{words[i]}} ;;\n", all_paths(entries));
   out += "    esac\n  done\n  case \"$place\" in\n";
-  for (const Place& each : places) {
+  for (const CommandEntry& each : entries) {
     std::vector<std::string> commands;
     for (const auto& [name, what] : each.commands) commands.push_back(zsh_item(name, what));
     std::vector<std::string> options;
-    for (const OptionWords& option : each.options) {
+    for (const OptionEntry& option : each.options) {
       for (const std::string& name : option.names) options.push_back(zsh_item(name, option.what));
     }
     out += fmt::format("    '{}')\n      commands=({})\n      options=({})\n      values=({}) ;;\n",
@@ -183,7 +183,7 @@ fi
   return out;
 }
 
-std::string fish_script(const std::vector<Place>& places) {
+std::string fish_script(const std::vector<CommandEntry>& entries) {
   std::string out = R"(# fish completion for cairn: made by 'cairn help --completion fish'
 function __cairn_place
   set -l place cairn
@@ -191,17 +191,17 @@ function __cairn_place
     switch "$place/$word"
 )";
   std::vector<std::string> whole;
-  for (const Place& each : places) {
+  for (const CommandEntry& each : entries) {
     if (!each.path.empty()) whole.push_back("cairn" + each.path);
   }
   out += fmt::format("      case {}\n        set place \"$place/$word\"\n", fmt::join(whole, " "));
   out += "    end\n  end\n  test \"$place\" = \"cairn$argv[1]\"\nend\ncomplete -c cairn -e\n";
-  for (const Place& each : places) {
+  for (const CommandEntry& each : entries) {
     const std::string when = fmt::format("-n \"__cairn_place '{}'\"", each.path);
     for (const auto& [name, what] : each.commands) {
       out += fmt::format("complete -c cairn {} -f -a {} -d {}\n", when, name, fish_quoted(what));
     }
-    for (const OptionWords& option : each.options) {
+    for (const OptionEntry& option : each.options) {
       std::string names;
       for (const std::string& name : option.names) {
         names += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
@@ -216,11 +216,11 @@ function __cairn_place
 }  // namespace
 
 Attempt<std::string> completion_script(const CLI::App& root, std::string_view shell) {
-  std::vector<Place> places;
-  add_places(root, "", places);
-  if (shell == "bash") return bash_script(places);
-  if (shell == "zsh") return zsh_script(places);
-  if (shell == "fish") return fish_script(places);
+  std::vector<CommandEntry> entries;
+  add_entries(root, "", entries);
+  if (shell == "bash") return bash_script(entries);
+  if (shell == "zsh") return zsh_script(entries);
+  if (shell == "fish") return fish_script(entries);
   return refuse(
       fmt::format("{} is no shell that is known: write bash, zsh or fish", in_quotes(shell)));
 }

@@ -9,7 +9,6 @@
 #include "apps/common/output.h"
 #include "apps/serve/client.h"
 #include "base/duration.h"
-#include "config/json_text.h"
 #include "server/serve/guest_socket.h"
 
 namespace cairn::apps {
@@ -31,7 +30,7 @@ class DoorCommand : public Command {
     if (request_.door.empty()) return refuse("say which door: --vfio-user or --vhost-user SOCKET");
     const Attempt<server::Json> answer = client_.ask(request_);
     if (!answer) return std::unexpected(answer.error());
-    say(client_.json() ? config::json_text(*answer) : sentence(*answer));
+    say(client_.json() ? ServerClient::json_text(*answer) : sentence(*answer));
     return kExitOk;
   }
 

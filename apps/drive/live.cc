@@ -14,7 +14,6 @@
 #include "base/table.h"
 #include "base/units.h"
 #include "base/words.h"
-#include "config/json_text.h"
 #include "drive/size_text.h"
 #include "drive/source.h"
 #include "server/control/health_json.h"
@@ -69,7 +68,7 @@ class ListCommand final : public Command {
       const std::string lines = server::health_lines(each);
       if (!lines.empty()) reasons += fmt::format("\n{}\n{}", server::text_at(each, "name"), lines);
     }
-    say(client_.json() ? config::json_text(*answer) : table_text(rows) + reasons);
+    say(client_.json() ? ServerClient::json_text(*answer) : table_text(rows) + reasons);
     return kExitOk;
   }
 
@@ -116,7 +115,7 @@ class ShowCommand final : public Command {
     if (prometheus_) return say(server::metrics_text(answer));
     if (client_.json()) {
       say(watch_ ? answer.dump(-1, ' ', true, server::Json::error_handler_t::replace) + "\n"
-                 : config::json_text(answer));
+                 : ServerClient::json_text(answer));
       return;
     }
     if (watch_ && ::isatty(STDOUT_FILENO) == 1) say("\x1b[H\x1b[2J");
@@ -153,7 +152,7 @@ class EditCommand final : public Command {
     const Attempt<server::Json> answer = client_.ask(request_);
     if (!answer) return std::unexpected(answer.error());
     say(client_.json()
-            ? config::json_text(*answer)
+            ? ServerClient::json_text(*answer)
             : fmt::format("{0} is changed. To have the same after a restart, serve it as\n"
                           "  cairn serve '{0}={1}'\n",
                           server::text_at(*answer, "name"),
@@ -203,7 +202,7 @@ class ResizeCommand final : public Command {
     }
     const Attempt<server::Json> answer = client_.ask(request_);
     if (!answer) return std::unexpected(answer.error());
-    say(client_.json() ? config::json_text(*answer)
+    say(client_.json() ? ServerClient::json_text(*answer)
                        : fmt::format("{} has {} now. NBD clients see it when they connect again\n",
                                      server::text_at(*answer, "name"),
                                      text_bytes(server::number_at(*answer, "size"))));
@@ -252,7 +251,7 @@ class RetryCommand final : public Command {
   Attempt<int> run() override {
     const Attempt<server::Json> answer = client_.ask(request_);
     if (!answer) return std::unexpected(answer.error());
-    say(client_.json() ? config::json_text(*answer)
+    say(client_.json() ? ServerClient::json_text(*answer)
                        : fmt::format("{} {}\n", server::text_at(*answer, "name"),
                                      server::flag_at(*answer, "was_open") ? "was open already"
                                                                           : "is open now"));

@@ -7,7 +7,6 @@
 #include "apps/common/command.h"
 #include "apps/common/output.h"
 #include "apps/serve/client.h"
-#include "config/json_text.h"
 #include "drive/size_text.h"
 #include "server/control/control_path.h"
 
@@ -45,7 +44,7 @@ class MoveCommand final : public Command {
     }
     const Attempt<server::Json> answer = client_.ask(request_);
     if (!answer) return std::unexpected(answer.error());
-    say(client_.json() ? config::json_text(*answer) : text(*answer));
+    say(client_.json() ? ServerClient::json_text(*answer) : text(*answer));
     return kExitOk;
   }
 

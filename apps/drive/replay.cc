@@ -164,10 +164,10 @@ class DriveReplayCommand final : public Command {
     const uint64_t done = result.reads + result.writes;
     const std::string error = result.first_error ? result.first_error->text() : "";
     if (json_) {
-      nlohmann::ordered_json json = {{"trace", trace_},        {"stack", stack_},
-                                     {"seconds", seconds},     {"requests", done},
-                                     {"bytes", result.bytes},  {"late", result.late},
-                                     {"errors", result.errors}};
+      nlohmann::ordered_json json = {{"schema_version", 1}, {"trace", trace_},
+                                     {"stack", stack_},     {"seconds", seconds},
+                                     {"requests", done},    {"bytes", result.bytes},
+                                     {"late", result.late}, {"errors", result.errors}};
       if (!error.empty()) json["first_error"] = error;
       json["read"] = latencies(result.read_ns);
       json["write"] = latencies(result.write_ns);

@@ -35,6 +35,7 @@ class InspectKeyCommand final : public Command {
     const Attempt<nvme::TlsKey> key = server::read_tls_key_file(file_);
     if (!key) return std::unexpected(key.error());
     nlohmann::ordered_json found = {
+        {"schema_version", 1},
         {"file", file_},
         {"bytes", key->key().size()},
         {"hash", key->hash() == crypto::Hash::kSha256 ? "sha256" : "sha384"},

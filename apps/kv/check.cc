@@ -8,6 +8,7 @@
 
 #include "apps/common/output.h"
 #include "apps/kv/commands.h"
+#include "config/json_text.h"
 #include "server/kv/check.h"
 #include "server/open/open_stack.h"
 #include "world/machine/world.h"
@@ -32,6 +33,7 @@ class CheckCommand final : public Command {
                             stack_ = text;
                             return {};
                           }));
+    add_switch(app, "--json", json_, "for programs");
     add_settings(app, settings_);
     set_examples(app, {"cairn kv check file:/srv/kv"});
   }
@@ -47,7 +49,7 @@ class CheckCommand final : public Command {
         (*world)->run([&](env::Env& env) { return check_in(env, stack_, outcome); });
     if (!ran) return refuse(ran.error().text());
     if (!outcome) return std::unexpected(outcome.error());
-    show(*outcome);
+    json_ ? show_json(*outcome) : show(*outcome);
     if (!finish_output()) return kExitFailed;
     return outcome->damaged == 0 ? kExitOk : kExitFailed;
   }
@@ -61,7 +63,17 @@ class CheckCommand final : public Command {
                     report.live_bytes, damage));
   }
 
+  static void show_json(const kv::store::CheckReport& report) {
+    say(config::json_text({{"schema_version", 1},
+                           {"keys", report.keys},
+                           {"segments", report.segments},
+                           {"live_bytes", report.live_bytes},
+                           {"damaged", report.damaged},
+                           {"what", report.what}}));
+  }
+
   std::string stack_;
+  bool json_ = false;
   config::SettingsOptions settings_;
 };
 

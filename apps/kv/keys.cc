@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "apps/kv/commands.h"
 #include "base/duration.h"
 #include "base/words.h"
+#include "config/json_text.h"
 
 namespace cairn::apps {
 
@@ -28,11 +30,26 @@ void add_word(CLI::App& app, std::string_view spec, std::string& into, std::stri
   })->required();
 }
 
+// Bytes that are text under `name`, others in hex under `name`_hex.
+void put_bytes(nlohmann::ordered_json& json, const std::string& name, const std::string& bytes) {
+  using Json = nlohmann::ordered_json;
+  const std::string strict = Json(bytes).dump(-1, ' ', false, Json::error_handler_t::replace);
+  if (Json::parse(strict).get<std::string>() == bytes) {
+    json[name] = bytes;
+    return;
+  }
+  std::string hex;
+  for (const char c : bytes) hex += fmt::format("{:02x}", static_cast<unsigned char>(c));
+  json[name + "_hex"] = hex;
+}
+
 class GetCommand final : public Command {
  public:
   explicit GetCommand(CLI::App& app) : client_(app) {
     add_word(app, "KEY", key_, "whose value is printed, as it is");
-    set_examples(app, {"cairn kv get greeting", "cairn kv get image > image.png"});
+    add_switch(app, "--json", json_, "for programs: as text, or in hex where it is none");
+    set_examples(app, {"cairn kv get greeting", "cairn kv get image > image.png",
+                       "cairn kv get greeting --json"});
   }
   Attempt<int> run() override {
     return client_.run([this](KvClient::Door& door) { return get(door); });
@@ -45,12 +62,20 @@ class GetCommand final : public Command {
     if (value->marker == Marker::kNull) {
       co_return refuse(fmt::format("there is no key {}", in_quotes(key_)));
     }
-    say(value->text);
+    if (json_) {
+      nlohmann::ordered_json json = {{"schema_version", 1}};
+      put_bytes(json, "key", key_);
+      put_bytes(json, "value", value->text);
+      say(config::json_text(json));
+    } else {
+      say(value->text);
+    }
     co_return finish_output() ? kExitOk : kExitFailed;
   }
 
   KvClient client_;
   std::string key_;
+  bool json_ = false;
 };
 
 class PutCommand final : public Command {
@@ -96,6 +121,7 @@ class DelCommand final : public Command {
                })
         ->required()
         ->expected(-1);
+    add_switch(app, "--json", json_, "for programs");
     set_examples(app, {"cairn kv del greeting", "cairn kv del one two three"});
   }
   Attempt<int> run() override {
@@ -108,12 +134,15 @@ class DelCommand final : public Command {
     args.insert(args.end(), keys_.begin(), keys_.end());
     const Attempt<Value> erased = co_await door.call(std::move(args));
     if (!erased) co_return std::unexpected(erased.error());
-    say(fmt::format("removed {} of {}\n", erased->integer, keys_.size()));
+    say(json_ ? config::json_text(
+                    {{"schema_version", 1}, {"removed", erased->integer}, {"asked", keys_.size()}})
+              : fmt::format("removed {} of {}\n", erased->integer, keys_.size()));
     co_return finish_output() ? kExitOk : kExitFailed;
   }
 
   KvClient client_;
   std::vector<std::string> keys_;
+  bool json_ = false;
 };
 
 class ScanCommand final : public Command {
@@ -124,6 +153,7 @@ class ScanCommand final : public Command {
                 pattern_ = text;
                 return {};
               });
+    add_switch(app, "--json", json_, "a line of JSON for each key, for programs");
     set_examples(app, {"cairn kv scan", "cairn kv scan --match 'user:*'"});
   }
   Attempt<int> run() override {
@@ -139,23 +169,35 @@ class ScanCommand final : public Command {
       if (!page) co_return std::unexpected(page.error());
       if (page->items.size() != 2)
         co_return refuse("the server does not speak of keys as it should");
-      for (const Value& key : page->items[1].items) say(escaped(key.text) + "\n");
+      for (const Value& key : page->items[1].items) say(line_of(key.text));
       cursor = page->items[0].text;
     } while (cursor != "0");
     co_return finish_output() ? kExitOk : kExitFailed;
   }
 
+  std::string line_of(const std::string& key) const {
+    if (!json_) return escaped(key) + "\n";
+    nlohmann::ordered_json json = {{"schema_version", 1}};
+    put_bytes(json, "key", key);
+    return json.dump() + "\n";
+  }
+
   KvClient client_;
   std::string pattern_ = "*";
+  bool json_ = false;
 };
 
 class StatsCommand final : public Command {
  public:
   explicit StatsCommand(CLI::App& app) : client_(app) {
     add_switch(app, "--prometheus", for_prometheus_, "all counters, for Prometheus");
-    set_examples(app, {"cairn kv stats", "cairn kv stats --prometheus"});
+    add_switch(app, "--json", json_, "for programs");
+    set_examples(app, {"cairn kv stats", "cairn kv stats --json", "cairn kv stats --prometheus"});
   }
   Attempt<int> run() override {
+    if (json_ && for_prometheus_) {
+      return refuse("--json and --prometheus exclude each other: take one");
+    }
     return client_.run([this](KvClient::Door& door) { return tell(door); });
   }
 
@@ -167,12 +209,35 @@ class StatsCommand final : public Command {
     if (!text) co_return std::unexpected(text.error());
     std::string lines = text->text;
     std::erase(lines, '\r');
-    say(lines);
+    say(json_ ? json_of(lines) : lines);
     co_return finish_output() ? kExitOk : kExitFailed;
+  }
+
+  // "# Section", and below it "name:value".
+  static std::string json_of(const std::string& lines) {
+    nlohmann::ordered_json json = {{"schema_version", 1}};
+    std::string section = "server";
+    for (size_t at = 0; at < lines.size();) {
+      const size_t end = std::min(lines.find('\n', at), lines.size());
+      const std::string line = lines.substr(at, end - at);
+      at = end + 1;
+      const size_t colon = line.find(':');
+      if (line.starts_with("# ")) {
+        section = line.substr(2);
+        for (char& c : section) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+      } else if (colon != std::string::npos) {
+        const std::string value = line.substr(colon + 1);
+        auto number = nlohmann::ordered_json::parse(value, nullptr, /*allow_exceptions=*/false);
+        json[section][line.substr(0, colon)] =
+            number.is_number() ? number : nlohmann::ordered_json(value);
+      }
+    }
+    return config::json_text(json);
   }
 
   KvClient client_;
   bool for_prometheus_ = false;
+  bool json_ = false;
 };
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <system_error>
 #include <utility>
 
+#include "apps/common/client_keys.h"
 #include "apps/common/command.h"
 #include "base/duration.h"
 #include "base/words.h"
@@ -72,17 +73,17 @@ NodeArgs::NodeArgs(CLI::App& app) {
               options_.listen = std::move(*at);
               return {};
             });
-  const auto add_place = [&app](const char* spec, std::string& into, const char* help) {
+  const auto add_label = [&app](const char* spec, std::string& into, const char* help) {
     add_value(app, spec, help, [&into](const std::string& text) -> Attempt<void> {
       if (const Attempt<void> good = check_name(text); !good) return good;
       into = text;
       return {};
     });
   };
-  add_place("--name NAME", options_.name, "of a node, for people and --tls-keys (its address)");
-  add_place("--machine NAME", options_.place.machine,
+  add_label("--name NAME", options_.name, "of a node, for people and --tls-keys (its address)");
+  add_label("--machine NAME", options_.location.machine,
             "where a node is: replicas of a key are kept on different machines (this host)");
-  add_place("--rack NAME", options_.place.rack, "the same of a rack (none)");
+  add_label("--rack NAME", options_.location.rack, "the same of a rack (none)");
   add_integer(app, "--replicas N", replicas_,
               {.min = 1, .max = static_cast<int64_t>(kv::ring::kReplicasMax)},
               "of each key, where a cluster begins: that is when so many nodes are there (3)");
@@ -114,16 +115,11 @@ NodeArgs::NodeArgs(CLI::App& app) {
                options_.weights[text.substr(0, at)] = static_cast<uint32_t>(weight);
                return {};
              });
-  add_value(app, "--tls-keys FILE",
-            "nodes must come to this one through TLS with a key of this file, lines of ROLE NAME "
-            "KEY, where each node is a writer",
-            [this](const std::string& text) -> Attempt<void> {
-              Attempt<rpc::ClientKeys> keys =
-                  server::read_client_keys(text, &rack::parse_client_keys);
-              if (!keys) return std::unexpected(keys.error());
-              options_.clients = std::make_shared<const rpc::ClientKeys>(std::move(*keys));
-              return {};
-            });
+  add_client_keys(
+      app,
+      "nodes must come to this one through TLS with a key of this file, lines of ROLE NAME "
+      "KEY, where each node is a writer",
+      options_.clients);
   add_text(app, "--node-key FILE", key_file_,
            "the TLS key of this node, by which others know it under its --name");
 }
@@ -158,7 +154,8 @@ Attempt<server::KvNodeOptions> NodeArgs::options(const std::vector<env::Address>
     if (options.resp.empty()) options.resp = at.text();
   }
   if (options.name.empty()) options.name = options.listen.text();
-  if (options.place.machine.empty()) options.place.machine = server::gather_host().machine_name;
+  if (options.location.machine.empty())
+    options.location.machine = server::gather_host().machine_name;
   options.replicas = static_cast<uint32_t>(replicas_);
   if (key_file_.empty()) return options;
   const Attempt<nvme::TlsKey> key = server::read_tls_key_file(key_file_);

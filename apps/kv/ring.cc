@@ -148,8 +148,8 @@ class ShowCommand final : public Command {
       table.push_back({escaped(member.name), row.state(), fmt::format("{}", row.share.running),
                        fmt::format("{}", row.share.wanted), fmt::format("{}", row.share.joining),
                        member.resp.empty() ? "-" : member.resp,
-                       member.place.machine.empty() ? "-" : escaped(member.place.machine),
-                       member.place.rack.empty() ? "-" : escaped(member.place.rack),
+                       member.location.machine.empty() ? "-" : escaped(member.location.machine),
+                       member.location.rack.empty() ? "-" : escaped(member.location.rack),
                        id_text(member.id)});
     }
     std::string text = table_text(table);
@@ -195,8 +195,8 @@ class ShowCommand final : public Command {
                                {"state", row.state()},
                                {"address", row.member.address},
                                {"resp", row.member.resp},
-                               {"machine", row.member.place.machine},
-                               {"rack", row.member.place.rack},
+                               {"machine", row.member.location.machine},
+                               {"rack", row.member.location.rack},
                                {"ranges_running", row.share.running},
                                {"ranges_joining", row.share.joining},
                                {"ranges_leaving", row.share.leaving},

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "apps/common/control.h"
 #include "apps/common/http.h"
 #include "apps/common/log.h"
 #include "apps/common/output.h"
@@ -84,7 +85,9 @@ class ServeCommand final : public Command {
                 options_.drain_timeout = *time;
                 return {};
               });
-    add_http(app, options_.http);
+    add_http(app, options_.http, http_token_);
+    add_control(app, control_);
+    add_on_event(app, options_.events.own.command);
     node_.emplace(app);
     add_settings(app, settings_);
     set_examples(app, {"cairn kv serve file:/srv/kv,size=10G",
@@ -178,6 +181,14 @@ class ServeCommand final : public Command {
     options_.door.clients_max = static_cast<uint32_t>(clients_max_);
     options_.door.version = report::build_info().version;
     options_.log = log_to_stderr(settings.log_level);
+    Attempt<std::optional<crypto::Digest>> token = read_http_token(http_token_);
+    if (!token) return std::unexpected(token.error());
+    options_.http_token = std::move(*token);
+    options_.events.control_path = control_path(control_, "kv");
+    options_.events.control_ready = [this](const std::string& path) {
+      ::chmod(path.c_str(), 0600);
+      sockets_.push_back(path);
+    };
     options_.http_ready = [this](const std::vector<env::Address>& addresses) {
       greet_http(addresses, sockets_);
     };
@@ -256,6 +267,8 @@ class ServeCommand final : public Command {
   int clients_max_ = 10'000;
   server::CertificateFiles files_;
   std::optional<tls::Certificate> certificate_;
+  std::string control_;
+  std::string http_token_;
   std::vector<std::string> sockets_;
   config::SettingsOptions settings_;
 };

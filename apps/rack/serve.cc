@@ -1,12 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // `cairn rack serve`: metadata in a folder of this machine, for boxes and commands.
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "apps/common/client_keys.h"
+#include "apps/common/control.h"
+#include "apps/common/http.h"
 #include "apps/common/log.h"
 #include "apps/common/output.h"
 #include "apps/rack/commands.h"
@@ -17,7 +24,9 @@
 #include "server/common/holder_retry.h"
 #include "server/common/reach.h"
 #include "server/common/stranger_log.h"
-#include "server/open/key_file.h"
+#include "server/events/events_door.h"
+#include "server/monitor/monitor.h"
+#include "server/monitor/plain_source.h"
 #include "server/open/store.h"
 #include "task/sync.h"
 #include "world/machine/world.h"
@@ -30,6 +39,10 @@ struct Serving {
   server::StoreUri uri;
   env::Address at;
   std::shared_ptr<const rpc::ClientKeys> clients;  // none: everybody who reaches it
+  std::vector<env::Address> http;
+  std::optional<crypto::Digest> http_token;
+  server::EventsDoorOptions events;
+  std::vector<std::string> sockets;  // to be removed at the end
 };
 
 std::string greeting(const Serving& serving, const env::Address& at) {
@@ -53,7 +66,17 @@ void note(server::StrangerLog& strangers, const Serving& serving,
   strangers.note(client, name && serving.clients && serving.clients->has_name(*name));
 }
 
-task::Task<void> serve_in(env::Env& env, Serving serving, Attempt<void>& outcome) {
+// Where it is looked at, and asked for events.
+task::Task<Attempt<void>> open_doors(server::Monitor& monitor, server::EventsDoor& events,
+                                     Serving& serving) {
+  const auto looked_at = co_await monitor.listen(serving.http);
+  if (!looked_at) co_return std::unexpected(looked_at.error());
+  greet_http(*looked_at, serving.sockets);
+  const Attempt<void> asked = co_await events.listen();
+  co_return asked;
+}
+
+task::Task<void> serve_in(env::Env& env, Serving& serving, Attempt<void>& outcome) {
   Attempt<std::unique_ptr<meta::Store>> store = co_await server::open_store(env, serving.uri);
   if (!store) {
     outcome = std::unexpected(store.error());
@@ -70,15 +93,23 @@ task::Task<void> serve_in(env::Env& env, Serving serving, Attempt<void>& outcome
     at = server.listen(serving.at);
     again = co_await retry.after(at);
   }
-  if (at) {
+  server::EventsDoor events(env, "rack", serving.events, log_to_stderr(config::LogLevel::kInfo));
+  server::PlainSource source(env, "rack");
+  server::Monitor monitor(env, source, &events.log(), serving.http_token);
+  if (at) outcome = co_await open_doors(monitor, events, serving);
+  if (at && outcome) {
+    events.tell_begun();
     say(greeting(serving, *at));
     finish_output();
     task::Event never;
     [[maybe_unused]] const Result<void> stopped = co_await never.wait(env.stop_token());
-  } else {
+    events.tell_ending();
+  } else if (!at) {
     outcome = refuse(fmt::format("cannot listen at {}: {}: choose another with --listen",
                                  serving.at.text(), at.error().text()));
   }
+  co_await monitor.close();
+  co_await events.close();
   co_await server.close();
   co_await (*store)->close();
 }
@@ -102,16 +133,14 @@ class ServeCommand final : public Command {
                 serving_.at = std::move(*at);
                 return {};
               });
-    add_value(app, "--tls-keys FILE",
-              "clients must come through TLS with a key of this file, lines of ROLE NAME KEY; a "
-              "reader may get, list and watch, a writer may do everything",
-              [this](const std::string& text) -> Attempt<void> {
-                Attempt<rpc::ClientKeys> keys =
-                    server::read_client_keys(text, &rack::parse_client_keys);
-                if (!keys) return std::unexpected(keys.error());
-                serving_.clients = std::make_shared<const rpc::ClientKeys>(std::move(*keys));
-                return {};
-              });
+    add_client_keys(
+        app,
+        "clients must come through TLS with a key of this file, lines of ROLE NAME KEY; a "
+        "reader may get, list and watch, a writer may do everything",
+        serving_.clients);
+    add_http(app, serving_.http, http_token_);
+    add_control(app, control_);
+    add_on_event(app, serving_.events.own.command);
     add_switch(app, "--insecure", is_insecure_,
                "without keys, at an address that others reach: they can change and remove all of "
                "it");
@@ -131,6 +160,15 @@ class ServeCommand final : public Command {
           "that network",
           serving_.at.text()));
     }
+    Attempt<std::optional<crypto::Digest>> token = read_http_token(http_token_);
+    if (!token) return std::unexpected(token.error());
+    serving_.http_token = std::move(*token);
+    serving_.events.control_path = control_path(control_, "rack");
+    serving_.events.control_ready = [this](const std::string& path) {
+      ::chmod(path.c_str(), 0600);
+      serving_.sockets.push_back(path);
+    };
+    ::umask(0077);  // sockets are this user's alone
     env::WorldOptions options;
     options.handle_signals = true;
     Attempt<std::unique_ptr<env::World>> world =
@@ -139,6 +177,7 @@ class ServeCommand final : public Command {
     Attempt<void> outcome;
     const Result<void> ran =
         (*world)->run([&](env::Env& env) { return serve_in(env, serving_, outcome); });
+    for (const std::string& socket : serving_.sockets) ::unlink(socket.c_str());
     if (!ran) return refuse(ran.error().text());
     if (!outcome) return std::unexpected(outcome.error());
     return kExitOk;
@@ -146,6 +185,8 @@ class ServeCommand final : public Command {
 
  private:
   Serving serving_;
+  std::string control_;
+  std::string http_token_;
   bool is_insecure_ = false;
 };
 

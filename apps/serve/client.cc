@@ -123,8 +123,14 @@ Attempt<std::string> ServerClient::find_another(const std::string& drive) const 
   return run_errand<std::string>([&](env::Env& env) { return find_another_in(env, drive); });
 }
 
+std::string ServerClient::json_text(const Json& answer) {
+  Json json = {{"schema_version", 1}};
+  json.update(answer);
+  return config::json_text(json);
+}
+
 void ServerClient::print(const Json& answer, std::string_view text) const {
-  say(json_ ? config::json_text(answer) : text);
+  say(json_ ? json_text(answer) : text);
 }
 
 }  // namespace cairn::apps

@@ -39,6 +39,8 @@ class ServerClient {
   // Prints the answer as JSON if that was asked for, else `text`.
   void print(const server::Json& answer, std::string_view text) const;
   bool json() const { return json_; }
+  // An answer as programs are told, with its version.
+  static std::string json_text(const server::Json& answer);
 
  private:
   server::Wanted wanted_by(const server::ControlRequest& request) const;

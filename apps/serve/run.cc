@@ -10,13 +10,13 @@
 #include <optional>
 #include <utility>
 
+#include "apps/common/control.h"
 #include "apps/common/http.h"
 #include "apps/common/log.h"
 #include "apps/common/output.h"
 #include "drive/size_text.h"
 #include "server/config/shelf_files.h"
 #include "server/config/state_folder.h"
-#include "server/control/control_path.h"
 #include "server/control/health_json.h"
 #include "server/open/key_file.h"
 #include "server/open/store.h"
@@ -31,12 +31,6 @@ namespace {
 task::Task<void> serve_in(env::Env& env, const server::ServeOptions& options,
                           Attempt<void>& outcome) {
   outcome = co_await server::serve(env, options);
-}
-
-std::function<Attempt<std::string>()> control_path(const std::string& wanted) {
-  if (wanted == "off") return {};
-  if (wanted.empty()) return server::make_control_path;
-  return [wanted]() -> Attempt<std::string> { return wanted; };
 }
 
 // What the NBD door's clients prove themselves with, read from its files.
@@ -171,8 +165,12 @@ Attempt<int> run_server(const config::Settings& settings, const server::ServerCo
     options.server.reservations = state->path();
     options.hooks.keep = [&state](const server::ServerChanges& all) { return state->save(all); };
   }
-  options.control_path = control_path(config.control);
+  options.control_path = control_path(config.control, "server");
+  options.events = {.folder = state ? state->path() : "", .command = config.on_event};
   options.http = config.http;
+  Attempt<std::optional<crypto::Digest>> token = read_http_token(config.http_token);
+  if (!token) return std::unexpected(token.error());
+  options.http_token = std::move(*token);
   options.http_ready = [&sockets](const std::vector<env::Address>& addresses) {
     std::vector<std::string> local;
     greet_http(addresses, local);

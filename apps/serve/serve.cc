@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "apps/common/command.h"
+#include "apps/common/control.h"
 #include "apps/common/http.h"
 #include "apps/serve/access_args.h"
 #include "apps/serve/greeting.h"
@@ -17,7 +18,6 @@
 #include "base/duration.h"
 #include "base/words.h"
 #include "server/common/access_keys.h"
-#include "server/control/control_path.h"
 #include "server/open/open.h"
 #include "server/open/take_drive.h"
 
@@ -64,18 +64,9 @@ class ServeCommand final : public Command {
     add_guest_options(app);
     add_rack_options(app);
     add_text(app, "--state DIR", args_.state, "keep live changes and reservations here");
-    add_value(app, "--control PATH", "the control socket, or off (one per process)",
-              [this](const std::string& text) -> Attempt<void> {
-                if (text == "off") {
-                  args_.control = text;
-                  return {};
-                }
-                Attempt<std::string> path = server::check_control_path(whole(text));
-                if (!path) return std::unexpected(path.error());
-                args_.control = std::move(*path);
-                return {};
-              });
-    add_http(app, args_.http);
+    add_control(app, args_.control);
+    add_http(app, args_.http, args_.http_token);
+    add_on_event(app, args_.on_event);
     add_time(app, "--drain-timeout TIME", args_.drain_timeout,
              "at the end, for requests in flight (10s)");
     add_settings(app, settings_);

@@ -126,6 +126,8 @@ Attempt<void> merge(const ServeArgs& args, server::ServerConfig& config) {
   }
   if (!args.control.empty()) config.control = args.control;
   if (!args.http.empty()) config.http = args.http;
+  if (!args.http_token.empty()) config.http_token = args.http_token;
+  if (!args.on_event.empty()) config.on_event = args.on_event;
   server.typed = args.typed;
   server.format = args.format;
   if (args.drain_timeout) server.drain_timeout = *args.drain_timeout;

@@ -32,6 +32,8 @@ struct ServeArgs {
   std::string state;
   std::string control;
   std::vector<env::Address> http;
+  std::string http_token;
+  std::string on_event;
   std::optional<Duration> nbd_idle_timeout;
   std::optional<Duration> drain_timeout;
   int nbd_connections_max = 0;  // 0: not said

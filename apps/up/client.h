@@ -16,6 +16,9 @@ namespace cairn::apps {
 // $XDG_DATA_HOME/cairn, or its usual value. The Problem: there is no home.
 Attempt<std::string> default_up_folder();
 
+// Who has this folder, which may be relative. The Problem: nobody.
+Attempt<server::UpRunning> running_up(const std::string& folder);
+
 class UpClient {
  public:
   // Declares --data.
@@ -32,11 +35,5 @@ class UpClient {
  private:
   std::string data_;
 };
-
-// What `cairn status` says of an answer: a line with the health, and one for each reason.
-std::string up_status_text(const server::Json& status);
-// One reason, without the end of the line: "degraded: drive d2: ... (for 3 s, 40%); see 'cairn
-// ...'".
-std::string up_reason_text(const server::Json& reason);
 
 }  // namespace cairn::apps

@@ -11,6 +11,7 @@
 #include "apps/common/output.h"
 #include "apps/up/client.h"
 #include "apps/up/commands.h"
+#include "apps/up/status_text.h"
 #include "base/words.h"
 #include "task/deadline.h"
 
@@ -35,6 +36,7 @@ class KillDriveCommand final : public Command {
                           }));
     add_number(app, "--timeout SECONDS", timeout_s_, 1, 86400,
                "how long to follow what becomes of it (600)");
+    add_switch(app, "--json", json_, "each line as JSON, for programs");
     set_examples(app, {"cairn demo kill-drive d2"});
   }
 
@@ -106,7 +108,13 @@ class KillDriveCommand final : public Command {
     }
     return lines;
   }
-  static void tell(Duration passed, const std::string& line) {
+  void tell(Duration passed, const std::string& line) const {
+    if (json_) {
+      const Json json = {{"schema_version", 1}, {"passed_s", passed.seconds()}, {"what", line}};
+      say(json.dump(-1, ' ', true, Json::error_handler_t::replace) + "\n");
+      finish_output();
+      return;
+    }
     say(fmt::format("{:6.1f} s  {}\n", passed.seconds(), line));
     finish_output();
   }
@@ -115,6 +123,7 @@ class KillDriveCommand final : public Command {
   std::string drive_;
   std::string control_;
   double timeout_s_ = 600;
+  bool json_ = false;
 };
 
 }  // namespace

@@ -12,6 +12,8 @@
 #include <vector>
 
 #include "apps/common/confirm.h"
+#include "apps/common/control.h"
+#include "apps/common/http.h"
 #include "apps/common/log.h"
 #include "apps/common/output.h"
 #include "apps/doctor/judge.h"
@@ -24,6 +26,7 @@
 #include "server/common/run_folder.h"
 #include "server/config/keys.h"
 #include "server/config/state_folder.h"
+#include "server/control/control_path.h"
 #include "server/open/arbiter_uri.h"
 #include "server/serve/doors.h"
 #include "server/up/up.h"
@@ -40,6 +43,7 @@ using server::Json;
 
 constexpr uint16_t kNbdPort = 10809;
 constexpr uint16_t kNvmePort = 4420;
+constexpr uint16_t kHttpPort = 9640;
 
 class UpCommand final : public Command {
  public:
@@ -50,6 +54,8 @@ class UpCommand final : public Command {
              "another place for NBD clients (a socket in DIR, and 127.0.0.1:10809)");
     add_door(app, "--nvme-tcp ADDRESS", nvme_, "for NVMe hosts (127.0.0.1:4420)");
     add_door(app, "--resp ADDRESS", resp_, "for clients of Redis (127.0.0.1:6390)");
+    add_http(app, http_, http_token_);
+    add_on_event(app, on_event_);
     add_switch(app, "--reset", reset_, "lose all that the folder holds, and begin anew");
     add_settings(app, settings_);
     set_examples(app, {"cairn up", "cairn up --data /srv/cairn --size 100G", "cairn up --reset"});
@@ -155,6 +161,10 @@ class UpCommand final : public Command {
     options.nbd.insert(options.nbd.begin(), {.at = *env::Address::parse("unix:" + nbd_socket)});
     options.nvme = doors(nvme_, kNvmePort);
     options.resp = doors(resp_, kRespPort);
+    options.http = doors(http_, kHttpPort);
+    Attempt<std::optional<crypto::Digest>> token = read_http_token(http_token_);
+    if (!token) return std::unexpected(token.error());
+    options.http_token = std::move(*token);
     options.version = report::build_info().version;
     options.pid = ::getpid();
     options.hooks.log = log_to_stderr(settings.log_level);
@@ -167,7 +177,10 @@ class UpCommand final : public Command {
     if (!changes) return std::unexpected(changes.error());
     options.changes = std::move(*changes);
     options.hooks.keep = [&state](const server::ServerChanges& all) { return state->save(all); };
+    options.events = {.folder = folder.state_path(), .command = on_event_};
     options.usual_arbiter = usual_arbiter();
+    if (const Attempt<std::string> path = server::make_control_path())
+      options.usual_control = *path;
     std::vector<std::string> sockets;
     options.has_socket = [&sockets](const std::string& path) { sockets.push_back(path); };
     options.ready = [](const Json& told) { greet(told); };
@@ -212,6 +225,20 @@ class UpCommand final : public Command {
     return all;
   }
 
+  // The last lines to paste.
+  static std::string http_lines(const Json& told) {
+    std::string text;
+    for (const env::Address& at : addresses(told, "http")) {
+      const bool is_local = at.family == env::Address::Family::kLocal;
+      const std::string place = is_local ? fmt::format("--unix-socket {} http://localhost", at.path)
+                                         : fmt::format("http://{}", at.text());
+      for (const char* page : {"/metrics", "/healthz", "/api/v1/status", "/api/v1/events"}) {
+        text += fmt::format("  curl -s {}{}\n", place, page);
+      }
+    }
+    return text;
+  }
+
   static void greet(const Json& told) {
     const char* called_as = std::getenv("CAIRN_CALLED_AS");
     const std::string_view cairn = called_as != nullptr ? called_as : "cairn";
@@ -246,9 +273,10 @@ class UpCommand final : public Command {
                   : fmt::format("  redis-cli -p {} set hello world\n", near.port);
     }
     text += fmt::format(
-        "\nHow it is, a drive that fails, and the end:\n  {0} status\n  {0} demo kill-drive d2\n"
-        "  {0} down\n\n",
+        "\nHow it is, what changed, a drive that fails, and the end:\n  {0} status\n  {0} events\n"
+        "  {0} demo kill-drive d2\n  {0} down\n\n",
         cairn);
+    text += "The same for programs:\n" + http_lines(told) + "\n";
     say(text + "Ctrl-C or SIGTERM stops it in order, a second one at once.\n");
     finish_output();
   }
@@ -259,6 +287,9 @@ class UpCommand final : public Command {
   std::vector<env::Address> nbd_;
   std::vector<env::Address> nvme_;
   std::vector<env::Address> resp_;
+  std::vector<env::Address> http_;
+  std::string http_token_;
+  std::string on_event_;
   bool reset_ = false;
   config::SettingsOptions settings_;
 };

@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "apps/common/client_keys.h"
+#include "apps/common/control.h"
 #include "apps/common/http.h"
 #include "apps/common/log.h"
 #include "apps/common/output.h"
@@ -18,11 +20,9 @@
 #include "base/duration.h"
 #include "base/table.h"
 #include "base/words.h"
-#include "rack/client_keys.h"
 #include "server/arbiter/serve.h"
 #include "server/common/reach.h"
 #include "server/common/run_folder.h"
-#include "server/open/key_file.h"
 #include "server/open/target_uri.h"
 #include "world/machine/world.h"
 
@@ -58,16 +58,11 @@ class ArbiterCommand final : public Command {
                  options_.listen.push_back(std::move(*at));
                  return {};
                });
-    add_value(app, "--tls-keys FILE",
-              "who comes from other machines must do so through TLS with a key of this file, lines "
-              "of ROLE NAME KEY; a reader may look, a writer may do everything",
-              [this](const std::string& text) -> Attempt<void> {
-                Attempt<rpc::ClientKeys> keys =
-                    server::read_client_keys(text, &rack::parse_client_keys);
-                if (!keys) return std::unexpected(keys.error());
-                options_.clients = std::make_shared<const rpc::ClientKeys>(std::move(*keys));
-                return {};
-              });
+    add_client_keys(
+        app,
+        "who comes from other machines must do so through TLS with a key of this file, lines "
+        "of ROLE NAME KEY; a reader may look, a writer may do everything",
+        options_.clients);
     add_switch(app, "--insecure", is_insecure_,
                "without keys, at an address that others reach: they can destroy all volumes");
     add_size(app, "--drive-rate RATE", options_.market.drive_bytes_per_s,
@@ -78,7 +73,9 @@ class ArbiterCommand final : public Command {
         "promised (200M)");
     add_size(app, "--port-rate RATE", options_.market.port_bytes_per_s,
              "bytes a second that a port of a box carries in each direction (12500M)");
-    add_http(app, options_.http);
+    add_http(app, options_.http, http_token_);
+    add_control(app, control_);
+    add_on_event(app, options_.events.own.command);
     add_value(app, "--lease TIME", "how long clients go on when no arbiter answers (120s)",
               [this](const std::string& text) -> Attempt<void> {
                 const Attempt<Duration> time = parse_duration(text);
@@ -153,6 +150,14 @@ class ArbiterCommand final : public Command {
     }
     options_.name = fmt::format("{}-{}", server::gather_host().machine_name, ::getpid());
     options_.log = log_to_stderr(config::LogLevel::kInfo);
+    Attempt<std::optional<crypto::Digest>> token = read_http_token(http_token_);
+    if (!token) return std::unexpected(token.error());
+    options_.http_token = std::move(*token);
+    options_.events.control_path = control_path(control_, "arbiter");
+    options_.events.control_ready = [this](const std::string& path) {
+      ::chmod(path.c_str(), 0600);
+      sockets_.push_back(path);
+    };
     options_.http_ready = [this](const std::vector<env::Address>& all) {
       greet_http(all, sockets_);
     };
@@ -178,6 +183,8 @@ class ArbiterCommand final : public Command {
   server::ArbiterServeOptions options_;
   std::string meta_;
   bool is_insecure_ = false;
+  std::string control_;
+  std::string http_token_;
   std::vector<std::string> sockets_;
 };
 

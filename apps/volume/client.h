@@ -61,13 +61,13 @@ class ArbiterClient {
 
   // One request and its answer. The Problem: the arbiter's own words, or that none answers.
   template <class T>
-  Attempt<T> ask(const arbiter::Request& request) const {
+  Attempt<T> ask(const arbiter::CallArgs& request) const {
     return run<T>([this, &request](env::Env&, Arbiter& arbiter, task::CancelToken token) {
       return ask_one<T>(arbiter, request, token);
     });
   }
   template <class T>
-  task::Task<Attempt<T>> ask_one(Arbiter& arbiter, arbiter::Request request,
+  task::Task<Attempt<T>> ask_one(Arbiter& arbiter, arbiter::CallArgs request,
                                  task::CancelToken token) const {
     Arbiter::Said<T> said = co_await arbiter.ask<T>(std::move(request), token);
     if (!said) co_return std::unexpected(problem(said.error()));

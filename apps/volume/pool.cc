@@ -146,6 +146,10 @@ class AddCommand final : public Command {
     if (text.find("blank") != text.npos || text.find("holds") != text.npos) {
       return ": add --format if what is on it may be lost";
     }
+    if (text.find("member of a pool") != text.npos) {
+      return ": 'cairn pool list' says if of this one; another one's lets it go with 'cairn pool "
+             "remove'";
+    }
     return "";
   }
   void note(Json json, const std::string& text) {

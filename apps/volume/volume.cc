@@ -197,7 +197,7 @@ class OneVolume : public Command {
     return client_.ask<VolumeDetail>(arbiter::VolumeRequest{.name = name_});
   }
   // Carries it out, unless it was asked what would be done alone. `loss`: empty, nothing is lost.
-  Attempt<int> change(const arbiter::Request& request, std::string_view what,
+  Attempt<int> change(const arbiter::CallArgs& request, std::string_view what,
                       std::string_view loss) const {
     if (!is_dry_ && !loss.empty()) {
       if (const Attempt<void> sure = confirmation_.ask(loss); !sure) {

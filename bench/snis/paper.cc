@@ -22,7 +22,6 @@ namespace {
 
 using snis::Iteration;
 using snis::Iterations;
-using snis::Request;
 using trace::PaperTrace;
 
 constexpr int kFixedPointMax = 5000;  // iterations; the prefix grows with each, so far fewer do
@@ -33,7 +32,7 @@ constexpr std::string_view kHeavy = "F_t_h";
 // Everything that was found about one trace.
 struct Found {
   const PaperTrace* row = nullptr;
-  std::vector<Request> requests;
+  std::vector<trace::Record> requests;
   std::vector<snis::Step> steps;
   std::optional<int> stable_at;
   double cpu_seconds = 0;
@@ -49,11 +48,11 @@ struct Load {
   double gap_us = 0;
   double gbps = 0;
 };
-Load load_of(const std::vector<Request>& requests, bool write) {
+Load load_of(const std::vector<trace::Record>& requests, bool write) {
   double bytes = 0;
   double count = 0;
   snis::Nanos last = 0;
-  for (const Request& request : requests) {
+  for (const trace::Record& request : requests) {
     if (request.write != write) continue;
     bytes += request.bytes;
     ++count;
@@ -64,18 +63,18 @@ Load load_of(const std::vector<Request>& requests, bool write) {
   return {.kilobytes = bytes / count / 1e3, .gap_us = span / count / 1e3, .gbps = bytes * 8 / span};
 }
 
-std::vector<Request> requests_of(const PaperTrace& row, const Options& options) {
+std::vector<trace::Record> requests_of(const PaperTrace& row, const Options& options) {
   trace::Synthetic load = trace::synthetic_of(row, static_cast<uint64_t>(options.seed));
   load.reads.requests = options.requests / 2;
   load.writes.requests = options.requests - load.reads.requests;
-  std::vector<Request> requests = trace::draw(load);
+  std::vector<trace::Record> requests = trace::draw(load);
   trace::Shaper shaper(
       {.initiators = static_cast<uint32_t>(options.system.initiator_hosts.size())});
-  for (Request& request : requests) request = shaper.shape(request);
+  for (trace::Record& request : requests) request = shaper.shape(request);
   return requests;
 }
 
-snis::System with_bins(snis::System system, const std::vector<Request>& requests) {
+snis::System with_bins(snis::System system, const std::vector<trace::Record>& requests) {
   const snis::Picos span = snis::network_time(requests.back().arrival);
   system.network.bin = std::max<snis::Picos>(span / kBins, net::kMicrosecond);
   return system;

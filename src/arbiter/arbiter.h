@@ -1,38 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 // Arbiter: the control plane of one pool, for as long as it leads.
 //
-// It has the pool in memory, and changes it one commit after the other, each fenced by its
-// leadership. When a commit fails, or may have failed, it does nothing more: whoever runs it
-// (arbiter_host.h) leads anew and reads the store again. Calls of clients are those of ArbiterLink,
-// whose errors these have; the others are for operators, and besides give
+// It has the pool (pool_store.h). When a commit fails, or may have failed, it does nothing more:
+// whoever runs it (arbiter_host.h) leads anew and reads the store again. Calls of clients are those
+// of ArbiterLink, whose errors these have; the others are for operators, and besides give
 //   kInvalid  a name, a size or a number is out of range
 //   kExists, kNotFound, kNoSpace as each says.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
-#include <deque>
-#include <map>
 #include <memory>
-#include <optional>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "arbiter/cleaner.h"
+#include "arbiter/copies.h"
+#include "arbiter/drives.h"
+#include "arbiter/extents.h"
 #include "arbiter/fence.h"
+#include "arbiter/fencing.h"
 #include "arbiter/own_counters.h"
-#include "arbiter/pool.h"
-#include "arbiter/record_format.h"
+#include "arbiter/pool_store.h"
+#include "arbiter/sessions.h"
+#include "arbiter/snapshots.h"
 #include "arbiter/tenant.h"
 #include "arbiter/terms_judge.h"
+#include "arbiter/volumes.h"
 #include "env/env.h"
 #include "meta/election.h"
 #include "meta/store.h"
 #include "task/cancel.h"
-#include "task/gate.h"
-#include "task/sync.h"
 #include "volume/arbiter_link.h"
 #include "volume/mega_vol.h"
 
@@ -57,23 +55,7 @@ struct ArbiterParts {
   Tenant* tenant = nullptr;           // null: nobody in this process has volumes open
 };
 
-struct AddArgs {
-  std::string uri;
-  std::string box;   // empty, or a name
-  std::string rack;  // the same
-  int32_t preference = 0;
-  bool may_format = false;  // although something is on the drive
-};
-
-struct CreateArgs {
-  std::string name;
-  uint64_t bytes = 0;  // rounded up to extents
-  uint32_t replicas = 1;
-  volume::Weights weights;
-  share::Terms terms;
-};
-
-class Arbiter final : public volume::ArbiterLink, private Cleaner::Owner {
+class Arbiter final : public volume::ArbiterLink {
  public:
   // Reads the pool, and makes one where there is none. The leadership outlives it. kCorrupt,
   // kUnsupported: the store has something that this version does not understand; errors of it.
@@ -85,60 +67,59 @@ class Arbiter final : public volume::ArbiterLink, private Cleaner::Owner {
   Arbiter(env::Env& env, ArbiterParts parts, meta::Leadership& leadership, ArbiterOptions options);
   ~Arbiter() override;
 
-  const Pool& pool() const { return pool_; }
+  const Pool& pool() const { return store_.pool(); }
   const TermsJudge* judge() const { return parts_.judge; }
   // False is final: another may lead, and know better.
-  bool is_working() const { return !broken_.requested() && leadership_.is_leader(); }
+  bool is_working() const { return store_.is_working(); }
   // Requested when it can do nothing more.
-  task::CancelToken broken_token() { return broken_.token(); }
+  task::CancelToken broken_token() { return store_.broken_token(); }
   // Calls end soon with kUnreachable.
-  void stop() { stop_.request(); }
+  void stop() { store_.stop(); }
   // Ends what it does by itself. Once, with no call in flight.
   task::Task<void> close();
 
-  // Drives (arbiter_drives.cc).
-  // kExists: it is a member; kInvalid also when it holds something and may not be formatted;
-  // kUnsupported: nobody can be fenced at its box.
-  task::Task<Result<MegaVolInfo>> add_mega_vol(AddArgs args, task::CancelToken token = {});
-  // It gets no more extents, and whoever has a volume open moves those that it has; or it stays
-  // after all. kNoSpace: the others could not take what is promised.
-  task::Task<Result<void>> drain(MegaVolId id, bool is_leaving);
-  // Takes it out of the pool. kExists: extents of volumes are there. Of one that `is_lost`, what is
-  // to be cleared stays as it is.
+  // For operators, by the class that has the contract. Drives:
+  task::Task<Result<MegaVolInfo>> add_mega_vol(AddArgs args, task::CancelToken token = {}) {
+    return drives_.add(std::move(args), token);
+  }
+  task::Task<Result<void>> drain(MegaVolId id, bool is_leaving) {
+    return drives_.drain(id, is_leaving);
+  }
   task::Task<Result<void>> remove_mega_vol(MegaVolId id, bool is_lost,
-                                           task::CancelToken token = {});
-
-  // Volumes (arbiter_volumes.cc). kNoSpace: more than the pool can promise; kLimit: a floor that
-  // the judge refuses.
-  task::Task<Result<VolumeRecord>> create(CreateArgs args);
-  // Smaller only while nobody has it open: kExists.
-  task::Task<Result<void>> resize(std::string name, uint64_t bytes);
-  // How the next extents are placed.
-  task::Task<Result<void>> set_weights(std::string name, volume::Weights weights);
-  // Whoever has it open adds legs, or takes them away.
-  task::Task<Result<void>> set_replicas(std::string name, uint32_t replicas);
-  // What it has of drives' bandwidth, from now on, also while it is open. kLimit as create().
-  task::Task<Result<void>> set_terms(std::string name, share::Terms terms);
-  // Its name is free when its extents are. kExists: somebody has it open; with `by_force` they are
-  // fenced first.
-  task::Task<Result<void>> destroy(std::string name, bool by_force, task::CancelToken token = {});
-
-  // Somebody has it open, or had within a lease.
-  bool is_held(const Volume& volume) const {
-    return !volume.record.holder.empty() && has_lease(volume);
+                                           task::CancelToken token = {}) {
+    return drives_.remove(id, is_lost, token);
+  }
+  // Volumes:
+  task::Task<Result<VolumeRecord>> create(CreateArgs args) {
+    return volumes_.create(std::move(args));
+  }
+  task::Task<Result<void>> resize(std::string name, uint64_t bytes) {
+    return volumes_.resize(std::move(name), bytes);
+  }
+  task::Task<Result<void>> set_weights(std::string name, volume::Weights weights) {
+    return volumes_.set_weights(std::move(name), weights);
+  }
+  task::Task<Result<void>> set_replicas(std::string name, uint32_t replicas) {
+    return volumes_.set_replicas(std::move(name), replicas);
+  }
+  task::Task<Result<void>> set_terms(std::string name, share::Terms terms) {
+    return volumes_.set_terms(std::move(name), terms);
+  }
+  task::Task<Result<void>> destroy(std::string name, bool by_force, task::CancelToken token = {}) {
+    return volumes_.destroy(std::move(name), by_force, token);
+  }
+  // Sessions:
+  bool is_held(const Volume& volume) const { return sessions_.is_held(volume); }
+  // Snapshots:
+  task::Task<Result<VolumeRecord>> snapshot(std::string volume, std::string name,
+                                            task::CancelToken token = {}) {
+    return snapshots_.snapshot(std::move(volume), std::move(name), token);
+  }
+  task::Task<Result<VolumeRecord>> clone(std::string snapshot, std::string name) {
+    return snapshots_.clone(std::move(snapshot), std::move(name));
   }
 
-  // Snapshots (arbiter_snapshots.cc).
-  // VOLUME@NAME, of what the volume holds from the call to its return at some time. Whoever has it
-  // open stops writing for a moment. kNoSpace: nothing could be copied when it is written;
-  // kTimedOut: whoever has it open did not answer; kInvalid also: the last one did not close it, or
-  // with a loss that no flush had told of; kIo: there is such a loss; kLimit.
-  task::Task<Result<VolumeRecord>> snapshot(std::string volume, std::string name,
-                                            task::CancelToken token = {});
-  // A volume that begins as a snapshot is. kNoSpace as for one that is new; kLimit.
-  task::Task<Result<VolumeRecord>> clone(std::string snapshot, std::string name);
-
-  // Clients: ArbiterLink (arbiter_sessions.cc, arbiter_extents.cc, arbiter_snapshots.cc).
+  // Clients: ArbiterLink.
   task::Task<Result<volume::Opened>> open(volume::OpenArgs args, task::CancelToken token) override;
   task::Task<Result<volume::Renewed>> renew(volume::Session session,
                                             task::CancelToken token) override;
@@ -168,110 +149,22 @@ class Arbiter final : public volume::ArbiterLink, private Cleaner::Owner {
   task::Task<Result<void>> freeze(volume::Session session, std::string snapshot, bool is_ready,
                                   task::CancelToken token) override;
 
-  // Commits that changed the map, and extents given by them.
-  struct Counters {
-    uint64_t allocating_commits = 0;
-    uint64_t extents_allocated = 0;
-  };
-  const Counters& counters() const { return counters_; }
+  using Counters = Extents::Counters;
+  const Counters& counters() const { return extents_.counters(); }
 
  private:
-  struct Waiting;  // an allocation that the next commit may take along
-  struct Wanted;   // a snapshot that waits for whoever has the volume open
-
-  task::Task<Result<void>> read_store(task::CancelToken token);
-  task::Task<Result<void>> commit(meta::Batch batch);
-  // Entries of a volume, all together; legs that they have no more are to be cleared.
-  task::Task<Result<void>> commit_changes(VolumeId id, std::vector<Change> changes,
-                                          meta::Batch batch = {});
-  task::Task<Result<void>> commit_record(VolumeRecord record);
-  task::Task<Result<task::Units>> take_turn();
-  // The volume of a session that is not over.
-  Result<Volume*> held(volume::Session session);
-  Result<void> check_terms(const std::string& volume, const share::Terms& terms) const;
-  // That is not being destroyed.
-  Result<Volume*> find(const std::string& name);
-  task::Task<Result<void>> expel_holder(VolumeId id, task::CancelToken token);
-
-  // Hosts that could not be fenced at some drives (arbiter_fences.cc).
-  // Durably, before what the host had goes to others; whoever calls has the turn.
-  task::Task<Result<void>> record_unfenced(VolumeId of, std::string host,
-                                           std::vector<MegaVolId> drives);
-  // Goes on to fence them, until it is done or the drive leaves the pool.
-  void start_late_fences();
-  task::Task<void> fence_late(MegaVolId id);
-  task::Task<Result<void>> fence_next(MegaVolId id);
-  // Drives where a former holder of the volume was not fenced.
-  std::vector<MegaVolId> unfenced_of(VolumeId id) const;
-  bool has_drive_beside(const Volume& volume, const std::vector<MegaVolId>& drives) const;
-  bool has_lease(const Volume& volume) const;
-  // Whoever heals the volume meanwhile has it no more.
-  task::Task<void> end_healing(std::string name);
-  std::vector<MegaVolInfo> mega_vols() const;
-  volume::MegaVolPool identity() const {
-    return {.uuid = pool_.record.uuid, .extent_bytes = pool_.record.extent_bytes};
-  }
-  uint64_t seconds_now() const {
-    return static_cast<uint64_t>(std::max<int64_t>(0, env_.wall_now().ns / 1'000'000'000));
-  }
-  // kInvalid.
-  Result<uint32_t> extents_for(uint64_t bytes) const;
-  task::Task<Result<void>> allocate_waiting();
-  Result<void> plan_allocations(Volume& volume, const std::set<uint32_t>& extents,
-                                std::vector<Change>& changes);
-  // Label and clear space on a drive that joins, without anybody who may still write to it.
-  task::Task<Result<void>> make_member(drive::Drive& drive, const AddArgs& args, MegaVolInfo& info,
-                                       task::CancelToken token);
-  // Of the next drive; none: all are taken.
-  std::optional<MegaVolId> free_number();
-  void note_free_numbers();
-  // Removes what is recorded to be cleared on a drive; the last of it is left to the batch.
-  task::Task<Result<void>> remove_cleanings(MegaVolId id, meta::Batch& batch);
-  // What a record of a volume is that begins with the extents of another. kExists, kLimit,
-  // kNoSpace.
-  Result<VolumeRecord> relative_of(const Volume& volume, std::string name, bool is_snapshot) const;
-  // Makes it, with the map of the other. By whoever has the turn.
-  task::Task<Result<VolumeRecord>> make_relative(VolumeId from, VolumeRecord record);
-  static void wake(Wanted& wanted);
-  task::Task<Result<VolumeRecord>> await_snapshot(Wanted& wanted, task::CancelToken token);
-  // Places where extents of a volume were being copied are given back.
-  task::Task<Result<void>> drop_copies(VolumeId id);
-  std::vector<volume::Mapping> mappings(const Volume& volume,
-                                        const std::vector<uint32_t>& extents) const;
-  // Destroys volumes bit by bit.
-  task::Task<void> dismantle();
-  task::Task<Result<bool>> dismantle_step();
-
-  // Cleaner::Owner
-  task::Task<Result<void>> fence_former_writer(task::CancelToken token) override;
-  task::Task<Result<void>> confirm_leading() override;
-  bool is_fenced(MegaVolId id) const override;
-  task::Task<Result<void>> commit_cleaned(CleaningKey key, std::vector<uint32_t> extents) override;
-
-  env::Env& env_;
   const ArbiterParts parts_;
-  meta::Leadership& leadership_;
   const ArbiterOptions options_;
-  const std::string host_;  // by which boxes know this leadership
-  Pool pool_;
-  OwnCounters own_counters_;
-  std::string former_writer_;  // the host that led before; empty: this one, or nobody
-  uint64_t next_cleaning_ = 1;
-  std::map<VolumeId, Time> lease_ends_;
-  std::map<VolumeId, uint64_t> turns_;  // the newest of each holder
-  std::map<MegaVolId, Time> removed_;   // drives that left, and when
-  std::set<MegaVolId> late_fences_;     // drives where hosts are being fenced late
-  task::Semaphore turn_{1};             // of whoever changes the pool
-  task::Semaphore adding_{1};           // drives
-  std::deque<Waiting*> waiting_;
-  std::map<VolumeId, Wanted*> wanted_;
-  task::Event wanted_moved_;  // a snapshot is wanted
-  Counters counters_;
-  task::CancelSource broken_;
-  task::CancelSource stop_;
-  task::Event leaving_;  // a volume is to be destroyed
+  PoolStore store_;
+  Fencing fencing_;
   Cleaner cleaner_;
-  task::Gate gate_;
+  OwnCounters own_counters_;
+  Sessions sessions_;
+  Drives drives_;
+  Volumes volumes_;
+  Extents extents_;
+  Copies copies_;
+  Snapshots snapshots_;
 };
 
 }  // namespace cairn::arbiter

@@ -9,6 +9,7 @@ namespace cairn::arbiter {
 
 using task::CancelToken;
 using task::Task;
+using volume::ArbiterLink;
 
 Result<ArbiterHost::Use> ArbiterHost::use() {
   if (current_ == nullptr) return fail(Errc::kUnreachable, "no arbiter leads in this process");
@@ -61,87 +62,71 @@ Task<Result<void>> ArbiterHost::serve(meta::Leadership& leadership, CancelToken 
   co_return Result<void>();
 }
 
-Task<Result<volume::Opened>> ArbiterHost::open(volume::OpenArgs args, CancelToken token) {
+template <class T, class... Args>
+Task<Result<T>> ArbiterHost::pass(Task<Result<T>> (ArbiterLink::*call)(Args...),
+                                  std::type_identity_t<Args>... args) {
   Result<Use> arbiter = use();
   if (!arbiter) co_return fail(arbiter.error());
-  co_return co_await (*arbiter)->open(std::move(args), token);
+  co_return co_await ((**arbiter).*call)(std::move(args)...);
+}
+
+Task<Result<volume::Opened>> ArbiterHost::open(volume::OpenArgs args, CancelToken token) {
+  return pass(&ArbiterLink::open, std::move(args), token);
 }
 
 Task<Result<volume::Renewed>> ArbiterHost::renew(volume::Session session, CancelToken token) {
-  Result<Use> arbiter = use();
-  if (!arbiter) co_return fail(arbiter.error());
-  co_return co_await (*arbiter)->renew(session, token);
+  return pass(&ArbiterLink::renew, session, token);
 }
 
 Task<Result<void>> ArbiterHost::close(volume::Session session, bool is_clean, CancelToken token) {
-  Result<Use> arbiter = use();
-  if (!arbiter) co_return fail(arbiter.error());
-  co_return co_await (*arbiter)->close(session, is_clean, token);
+  return pass(&ArbiterLink::close, session, is_clean, token);
 }
 
 Task<Result<std::vector<volume::Mapping>>> ArbiterHost::table(volume::Session session,
                                                               uint32_t first, CancelToken token) {
-  Result<Use> arbiter = use();
-  if (!arbiter) co_return fail(arbiter.error());
-  co_return co_await (*arbiter)->table(session, first, token);
+  return pass(&ArbiterLink::table, session, first, token);
 }
 
 Task<Result<std::vector<volume::Mapping>>> ArbiterHost::allocate(volume::Session session,
                                                                  std::vector<uint32_t> extents,
                                                                  CancelToken token) {
-  Result<Use> arbiter = use();
-  if (!arbiter) co_return fail(arbiter.error());
-  co_return co_await (*arbiter)->allocate(session, std::move(extents), token);
+  return pass(&ArbiterLink::allocate, session, std::move(extents), token);
 }
 
 Task<Result<void>> ArbiterHost::release(volume::Session session, std::vector<uint32_t> extents,
                                         CancelToken token) {
-  Result<Use> arbiter = use();
-  if (!arbiter) co_return fail(arbiter.error());
-  co_return co_await (*arbiter)->release(session, std::move(extents), token);
+  return pass(&ArbiterLink::release, session, std::move(extents), token);
 }
 
 Task<Result<std::vector<volume::Mapping>>> ArbiterHost::report(volume::Session session,
                                                                std::vector<volume::LegReport> legs,
                                                                CancelToken token) {
-  Result<Use> arbiter = use();
-  if (!arbiter) co_return fail(arbiter.error());
-  co_return co_await (*arbiter)->report(session, std::move(legs), token);
+  return pass(&ArbiterLink::report, session, std::move(legs), token);
 }
 
 Task<Result<volume::Mapping>> ArbiterHost::relocate(volume::Session session,
                                                     volume::Relocation what, CancelToken token) {
-  Result<Use> arbiter = use();
-  if (!arbiter) co_return fail(arbiter.error());
-  co_return co_await (*arbiter)->relocate(session, what, token);
+  return pass(&ArbiterLink::relocate, session, what, token);
 }
 
 Task<Result<std::vector<volume::CopyPlace>>> ArbiterHost::begin_copies(
     volume::Session session, std::vector<uint32_t> extents, CancelToken token) {
-  Result<Use> arbiter = use();
-  if (!arbiter) co_return fail(arbiter.error());
-  co_return co_await (*arbiter)->begin_copies(session, std::move(extents), token);
+  return pass(&ArbiterLink::begin_copies, session, std::move(extents), token);
 }
 
 Task<Result<std::vector<volume::Mapping>>> ArbiterHost::end_copies(
     volume::Session session, std::vector<volume::CopyEnd> copies, CancelToken token) {
-  Result<Use> arbiter = use();
-  if (!arbiter) co_return fail(arbiter.error());
-  co_return co_await (*arbiter)->end_copies(session, std::move(copies), token);
+  return pass(&ArbiterLink::end_copies, session, std::move(copies), token);
 }
 
 Task<Result<volume::Asked>> ArbiterHost::asked(volume::Session session, Duration wait,
                                                CancelToken token) {
-  Result<Use> arbiter = use();
-  if (!arbiter) co_return fail(arbiter.error());
-  co_return co_await (*arbiter)->asked(session, wait, token);
+  return pass(&ArbiterLink::asked, session, wait, token);
 }
 
 Task<Result<void>> ArbiterHost::freeze(volume::Session session, std::string snapshot, bool is_ready,
                                        CancelToken token) {
-  Result<Use> arbiter = use();
-  if (!arbiter) co_return fail(arbiter.error());
-  co_return co_await (*arbiter)->freeze(session, std::move(snapshot), is_ready, token);
+  return pass(&ArbiterLink::freeze, session, std::move(snapshot), is_ready, token);
 }
 
 }  // namespace cairn::arbiter

@@ -13,6 +13,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -89,6 +90,10 @@ class ArbiterHost final : public volume::ArbiterLink {
                                   task::CancelToken token) override;
 
  private:
+  // A client's call by the arbiter that leads, which stays until it has ended.
+  template <class T, class... Args>
+  task::Task<Result<T>> pass(task::Task<Result<T>> (volume::ArbiterLink::*call)(Args...),
+                             std::type_identity_t<Args>... args);
   task::Task<Result<void>> lead(task::CancelToken token);
   task::Task<Result<void>> serve(meta::Leadership& leadership, task::CancelToken token);
 

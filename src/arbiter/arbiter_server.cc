@@ -26,29 +26,33 @@ rpc::ServerOptions with_time(rpc::ServerOptions options) {
   return options;
 }
 
-// The result of a call as an answer of the protocol.
+// What comes of a call as an answer of the protocol.
 template <class T>
-Result<Answer> as_answer(Result<T> result) {
-  if (!result) return fail(result.error());
+Task<Result<Answer>> answer_of(Task<Result<T>> call) {
+  Result<T> result = co_await std::move(call);
+  if (!result) co_return fail(result.error());
   if constexpr (std::is_void_v<T>) {
-    return Answer(std::monostate());
+    co_return Answer(std::monostate());
   } else {
-    return Answer(std::move(*result));
+    co_return Answer(std::move(*result));
   }
 }
+Task<Result<Answer>> answer_of(Result<Answer> answer) { co_return answer; }
 
 Result<const Volume*> find_volume(Arbiter& arbiter, const std::string& name) {
   for (const auto& [id, volume] : arbiter.pool().volumes()) {
     if (volume.record.name == name) return &volume;
   }
-  return fail(Errc::kNotFound, "there is no such volume");
+  return fail(Errc::kNotFound,
+              "there is no such volume: 'cairn volume list --snapshots' names those there are");
 }
 
-Result<Answer> view_of_made(Arbiter& arbiter, const Result<VolumeRecord>& made) {
-  if (!made) return fail(made.error());
+Task<Result<Answer>> view_of_made(Arbiter& arbiter, Task<Result<VolumeRecord>> call) {
+  const Result<VolumeRecord> made = co_await std::move(call);
+  if (!made) co_return fail(made.error());
   const Result<const Volume*> volume = find_volume(arbiter, made->name);
-  if (!volume) return fail(volume.error());
-  return Answer(view_of(arbiter.pool(), **volume));
+  if (!volume) co_return fail(volume.error());
+  co_return Answer(view_of(arbiter.pool(), **volume));
 }
 
 }  // namespace
@@ -67,7 +71,7 @@ std::optional<rpc::Method> ArbiterServer::find(uint16_t method) const {
 Task<Result<std::string>> ArbiterServer::call(uint16_t method, std::string body,
                                               rpc::Caller /*caller*/, CancelToken token) {
   const auto call = static_cast<Call>(method);
-  Result<Request> request = decode_request(call, as_bytes(body));
+  Result<CallArgs> request = decode_args(call, as_bytes(body));
   if (!request) co_return fail(request.error());
   const Asked asked = terms_in(*request);
   if (call == Call::kStatus) co_return encode(call, Outcome(Answer(status())));
@@ -87,7 +91,7 @@ Task<Result<std::string>> ArbiterServer::call(uint16_t method, std::string body,
   co_return fail(error);
 }
 
-Task<Result<Answer>> ArbiterServer::answer(Request request, CancelToken token) {
+Task<Result<Answer>> ArbiterServer::answer(CallArgs request, CancelToken token) {
   const Call call = call_of(request);
   if (!is_of_operator(call)) {
     Result<Answer> answered = co_await link_call(std::move(request), token);
@@ -103,152 +107,126 @@ Task<Result<Answer>> ArbiterServer::answer(Request request, CancelToken token) {
   co_return answered;
 }
 
-Task<Result<Answer>> ArbiterServer::link_call(Request request, CancelToken token) {
+Task<Result<Answer>> ArbiterServer::link_call(CallArgs request, CancelToken token) {
   switch (call_of(request)) {
-    case Call::kOpen: {
-      auto result = co_await host_.open(std::move(std::get<volume::OpenArgs>(request)), token);
-      co_return as_answer(std::move(result));
-    }
-    case Call::kRenew: {
-      auto result = co_await host_.renew(std::get<RenewRequest>(request).session, token);
-      co_return as_answer(std::move(result));
-    }
+    case Call::kOpen:
+      return answer_of(host_.open(std::move(std::get<volume::OpenArgs>(request)), token));
+    case Call::kRenew:
+      return answer_of(host_.renew(std::get<RenewRequest>(request).session, token));
     case Call::kClose: {
       const auto& args = std::get<CloseRequest>(request);
-      auto result = co_await host_.close(args.session, args.is_clean, token);
-      co_return as_answer(std::move(result));
+      return answer_of(host_.close(args.session, args.is_clean, token));
     }
     case Call::kTable: {
       const auto& args = std::get<TableRequest>(request);
-      auto result = co_await host_.table(args.session, args.first, token);
-      co_return as_answer(std::move(result));
+      return answer_of(host_.table(args.session, args.first, token));
     }
     case Call::kAllocate: {
       auto& args = std::get<AllocateRequest>(request);
-      auto result = co_await host_.allocate(args.session, std::move(args.extents), token);
-      co_return as_answer(std::move(result));
+      return answer_of(host_.allocate(args.session, std::move(args.extents), token));
     }
     case Call::kRelease: {
       auto& args = std::get<ReleaseRequest>(request);
-      auto result = co_await host_.release(args.session, std::move(args.extents), token);
-      co_return as_answer(std::move(result));
+      return answer_of(host_.release(args.session, std::move(args.extents), token));
     }
     case Call::kReport: {
       auto& args = std::get<ReportRequest>(request);
-      auto result = co_await host_.report(args.session, std::move(args.legs), token);
-      co_return as_answer(std::move(result));
+      return answer_of(host_.report(args.session, std::move(args.legs), token));
     }
     case Call::kRelocate: {
       const auto& args = std::get<RelocateRequest>(request);
-      auto result = co_await host_.relocate(args.session, args.what, token);
-      co_return as_answer(std::move(result));
+      return answer_of(host_.relocate(args.session, args.what, token));
     }
     case Call::kBeginCopies: {
       auto& args = std::get<BeginCopiesRequest>(request);
-      auto result = co_await host_.begin_copies(args.session, std::move(args.extents), token);
-      co_return as_answer(std::move(result));
+      return answer_of(host_.begin_copies(args.session, std::move(args.extents), token));
     }
     case Call::kEndCopies: {
       auto& args = std::get<EndCopiesRequest>(request);
-      auto result = co_await host_.end_copies(args.session, std::move(args.copies), token);
-      co_return as_answer(std::move(result));
+      return answer_of(host_.end_copies(args.session, std::move(args.copies), token));
     }
     case Call::kAsked: {
       const auto& args = std::get<AskedRequest>(request);
-      auto result = co_await host_.asked(args.session, args.wait, token);
-      co_return as_answer(std::move(result));
+      return answer_of(host_.asked(args.session, args.wait, token));
     }
     case Call::kFreeze: {
       auto& args = std::get<FreezeRequest>(request);
-      auto result =
-          co_await host_.freeze(args.session, std::move(args.snapshot), args.is_ready, token);
-      co_return as_answer(std::move(result));
+      return answer_of(host_.freeze(args.session, std::move(args.snapshot), args.is_ready, token));
     }
     default:
-      co_return fail(Errc::kInvalid, "this is an operator's call");
+      return answer_of(fail(Errc::kInvalid, "this is an operator's call"));
   }
 }
 
-Task<Result<Answer>> ArbiterServer::drive_call(Arbiter& arbiter, Request request,
+Task<Result<Answer>> ArbiterServer::drive_call(Arbiter& arbiter, CallArgs request,
                                                CancelToken token) {
   switch (call_of(request)) {
-    case Call::kAddDrive: {
-      auto result = co_await arbiter.add_mega_vol(std::move(std::get<AddArgs>(request)), token);
-      co_return as_answer(std::move(result));
-    }
+    case Call::kAddDrive:
+      return answer_of(arbiter.add_mega_vol(std::move(std::get<AddArgs>(request)), token));
     case Call::kDrain: {
       const auto& args = std::get<DrainRequest>(request);
-      auto result = co_await arbiter.drain(args.id, args.is_leaving);
-      co_return as_answer(std::move(result));
+      return answer_of(arbiter.drain(args.id, args.is_leaving));
     }
     case Call::kRemoveDrive: {
       const auto& args = std::get<RemoveRequest>(request);
-      auto result = co_await arbiter.remove_mega_vol(args.id, args.is_lost, token);
-      co_return as_answer(std::move(result));
+      return answer_of(arbiter.remove_mega_vol(args.id, args.is_lost, token));
     }
     case Call::kPool:
-      co_return Answer(view_of(arbiter.pool()));
+      return answer_of(Answer(view_of(arbiter.pool())));
     default:
-      co_return fail(Errc::kInvalid, "this is no call about drives");
+      return answer_of(fail(Errc::kInvalid, "this is no call about drives"));
   }
 }
 
-Task<Result<Answer>> ArbiterServer::volume_call(Arbiter& arbiter, Request request,
+Task<Result<Answer>> ArbiterServer::volume_call(Arbiter& arbiter, CallArgs request,
                                                 CancelToken token) {
   switch (call_of(request)) {
-    case Call::kCreate: {
-      auto made = co_await arbiter.create(std::move(std::get<CreateArgs>(request)));
-      co_return view_of_made(arbiter, made);
-    }
+    case Call::kCreate:
+      return view_of_made(arbiter, arbiter.create(std::move(std::get<CreateArgs>(request))));
     case Call::kSnapshot: {
       auto& args = std::get<SnapshotRequest>(request);
-      auto made = co_await arbiter.snapshot(std::move(args.volume), std::move(args.name), token);
-      co_return view_of_made(arbiter, made);
+      return view_of_made(arbiter,
+                          arbiter.snapshot(std::move(args.volume), std::move(args.name), token));
     }
     case Call::kClone: {
       auto& args = std::get<CloneRequest>(request);
-      auto made = co_await arbiter.clone(std::move(args.snapshot), std::move(args.name));
-      co_return view_of_made(arbiter, made);
+      return view_of_made(arbiter, arbiter.clone(std::move(args.snapshot), std::move(args.name)));
     }
     case Call::kResize: {
       auto& args = std::get<ResizeRequest>(request);
-      auto result = co_await arbiter.resize(std::move(args.name), args.bytes);
-      co_return as_answer(std::move(result));
+      return answer_of(arbiter.resize(std::move(args.name), args.bytes));
     }
     case Call::kSetWeights: {
       auto& args = std::get<WeightsRequest>(request);
-      auto result = co_await arbiter.set_weights(std::move(args.name), args.weights);
-      co_return as_answer(std::move(result));
+      return answer_of(arbiter.set_weights(std::move(args.name), args.weights));
     }
     case Call::kSetReplicas: {
       auto& args = std::get<ReplicasRequest>(request);
-      auto result = co_await arbiter.set_replicas(std::move(args.name), args.replicas);
-      co_return as_answer(std::move(result));
+      return answer_of(arbiter.set_replicas(std::move(args.name), args.replicas));
     }
     case Call::kSetTerms: {
       auto& args = std::get<TermsRequest>(request);
-      auto result = co_await arbiter.set_terms(std::move(args.name), args.terms);
-      co_return as_answer(std::move(result));
+      return answer_of(arbiter.set_terms(std::move(args.name), args.terms));
     }
     case Call::kDestroy: {
       auto& args = std::get<DestroyRequest>(request);
-      auto result = co_await arbiter.destroy(std::move(args.name), args.by_force, token);
-      co_return as_answer(std::move(result));
+      return answer_of(arbiter.destroy(std::move(args.name), args.by_force, token));
     }
     case Call::kVolumes:
-      co_return Answer(volumes_after(arbiter.pool(), std::get<VolumesRequest>(request).after));
+      return answer_of(
+          Answer(volumes_after(arbiter.pool(), std::get<VolumesRequest>(request).after)));
     case Call::kVolume: {
       const Result<const Volume*> volume =
           find_volume(arbiter, std::get<VolumeRequest>(request).name);
-      if (!volume) co_return fail(volume.error());
-      co_return Answer(detail_of(arbiter.pool(), **volume));
+      if (!volume) return answer_of(fail(volume.error()));
+      return answer_of(Answer(detail_of(arbiter.pool(), **volume)));
     }
     default:
-      co_return fail(Errc::kInvalid, "this is no call about volumes");
+      return answer_of(fail(Errc::kInvalid, "this is no call about volumes"));
   }
 }
 
-ArbiterServer::Asked ArbiterServer::terms_in(const Request& request) {
+ArbiterServer::Asked ArbiterServer::terms_in(const CallArgs& request) {
   if (const auto* create = std::get_if<CreateArgs>(&request)) {
     return {.volume = create->name, .terms = create->terms};
   }

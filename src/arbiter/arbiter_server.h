@@ -46,13 +46,14 @@ class ArbiterServer final : private rpc::Service {
     std::string volume;
     share::Terms terms;
   };
-  static Asked terms_in(const Request& request);
+  static Asked terms_in(const CallArgs& request);
   std::optional<std::string> refused_terms(const Asked& asked);
-  task::Task<Result<Answer>> link_call(Request request, task::CancelToken token);
-  task::Task<Result<Answer>> drive_call(Arbiter& arbiter, Request request, task::CancelToken token);
-  task::Task<Result<Answer>> volume_call(Arbiter& arbiter, Request request,
+  task::Task<Result<Answer>> link_call(CallArgs request, task::CancelToken token);
+  task::Task<Result<Answer>> drive_call(Arbiter& arbiter, CallArgs request,
+                                        task::CancelToken token);
+  task::Task<Result<Answer>> volume_call(Arbiter& arbiter, CallArgs request,
                                          task::CancelToken token);
-  task::Task<Result<Answer>> answer(Request request, task::CancelToken token);
+  task::Task<Result<Answer>> answer(CallArgs request, task::CancelToken token);
   ArbiterView status() const;
 
   ArbiterHost& host_;

@@ -176,7 +176,7 @@ constexpr char kRefused = 1;
 
 }  // namespace
 
-std::string encode(const Request& request) { return encode_one_of<Layout>(request); }
+std::string encode(const CallArgs& request) { return encode_one_of<Layout>(request); }
 
 std::string encode(Call call, const Outcome& outcome) {
   const auto* const refusal = std::get_if<Refusal>(&outcome);
@@ -186,9 +186,9 @@ std::string encode(Call call, const Outcome& outcome) {
   return body;
 }
 
-Result<Request> decode_request(Call call, Bytes body) {
-  std::optional<Request> request =
-      decode_one_of<Layout, Request>(static_cast<size_t>(call) - 1, body);
+Result<CallArgs> decode_args(Call call, Bytes body) {
+  std::optional<CallArgs> request =
+      decode_one_of<Layout, CallArgs>(static_cast<size_t>(call) - 1, body);
   if (!request) return senseless();
   return std::move(*request);
 }

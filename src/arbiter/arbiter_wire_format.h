@@ -152,7 +152,7 @@ struct VolumeRequest {
 struct StatusRequest {};
 
 // In the order of Call.
-using Request =
+using CallArgs =
     std::variant<volume::OpenArgs, RenewRequest, CloseRequest, TableRequest, AllocateRequest,
                  ReleaseRequest, ReportRequest, RelocateRequest, BeginCopiesRequest,
                  EndCopiesRequest, AskedRequest, FreezeRequest, AddArgs, DrainRequest,
@@ -174,13 +174,13 @@ struct Refusal {
 };
 using Outcome = std::variant<Answer, Refusal>;
 
-inline Call call_of(const Request& request) { return static_cast<Call>(request.index() + 1); }
+inline Call call_of(const CallArgs& request) { return static_cast<Call>(request.index() + 1); }
 
-std::string encode(const Request& request);
+std::string encode(const CallArgs& request);
 std::string encode(Call call, const Outcome& outcome);
 
 // kCorrupt.
-Result<Request> decode_request(Call call, Bytes body);
+Result<CallArgs> decode_args(Call call, Bytes body);
 Result<Outcome> decode_outcome(Call call, Bytes body);
 
 }  // namespace cairn::arbiter

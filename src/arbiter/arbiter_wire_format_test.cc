@@ -30,7 +30,7 @@ MapEntry some_entry() {
   return entry;
 }
 
-std::vector<Request> all_requests() {
+std::vector<CallArgs> all_requests() {
   return {volume::OpenArgs{.volume = "vol0", .client = "me", .take_over = true},
           RenewRequest{kSession},
           CloseRequest{kSession, true},
@@ -98,11 +98,11 @@ std::vector<std::pair<Call, Answer>> all_answers() {
 }
 
 TEST(ArbiterWireFormat, RequestsComeBackAsTheyWere) {
-  const std::vector<Request> requests = all_requests();
+  const std::vector<CallArgs> requests = all_requests();
   ASSERT_EQ(requests.size(), kLastCall);
-  for (const Request& request : requests) {
+  for (const CallArgs& request : requests) {
     const std::string body = encode(request);
-    const Result<Request> decoded = decode_request(call_of(request), as_bytes(body));
+    const Result<CallArgs> decoded = decode_args(call_of(request), as_bytes(body));
     ASSERT_TRUE(decoded) << request.index();
     EXPECT_EQ(call_of(*decoded), call_of(request));
     EXPECT_EQ(encode(*decoded), body);
@@ -129,12 +129,11 @@ TEST(ArbiterWireFormat, ARefusalKeepsTheArbitersWords) {
 }
 
 TEST(ArbiterWireFormat, WhatIsCutOffOrLongerIsCorrupt) {
-  for (const Request& request : all_requests()) {
+  for (const CallArgs& request : all_requests()) {
     const std::string body = encode(request);
-    EXPECT_EQ(decode_request(call_of(request), as_bytes(body + "x")).error(), Errc::kCorrupt);
+    EXPECT_EQ(decode_args(call_of(request), as_bytes(body + "x")).error(), Errc::kCorrupt);
     for (size_t size = 0; size < body.size(); ++size) {
-      EXPECT_EQ(decode_request(call_of(request), as_bytes(body).first(size)).error(),
-                Errc::kCorrupt);
+      EXPECT_EQ(decode_args(call_of(request), as_bytes(body).first(size)).error(), Errc::kCorrupt);
     }
   }
   for (const auto& [call, answer] : all_answers()) {
@@ -155,7 +154,7 @@ TEST(ArbiterWireFormat, AnEntryWithoutALegInOrderIsCorrupt) {
 
 // So that processes of two versions understand each other.
 TEST(ArbiterWireFormat, BytesAreAsTheyWereInVersionTwo) {
-  EXPECT_EQ(hex(encode(Request(AllocateRequest{kSession, {7}}))),
+  EXPECT_EQ(hex(encode(CallArgs(AllocateRequest{kSession, {7}}))),
             "010000000000000002000000000000000300000000000000"
             "01000000"
             "07000000");
@@ -181,7 +180,7 @@ TEST(ArbiterWireFormat, BytesAreAsTheyWereInVersionTwo) {
             "0800006000"
             "0000000000"
             "0a");
-  EXPECT_EQ(hex(encode(Request(FreezeRequest{kSession, "a@b", true}))),
+  EXPECT_EQ(hex(encode(CallArgs(FreezeRequest{kSession, "a@b", true}))),
             "010000000000000002000000000000000300000000000000"
             "03000000"
             "614062"

@@ -10,11 +10,11 @@
 #include <deque>
 #include <map>
 #include <memory>
-#include <string>
 #include <utility>
 #include <vector>
 
-#include "arbiter/record_format.h"
+#include "arbiter/fencing.h"
+#include "arbiter/pool_store.h"
 #include "drive/drive.h"
 #include "env/env.h"
 #include "task/cancel.h"
@@ -25,38 +25,16 @@
 
 namespace cairn::arbiter {
 
-// Extents of one drive, as they are recorded.
-struct Cleaning {
-  CleaningKey key;
-  std::vector<uint32_t> extents;
-};
-
-class Cleaner {
+class Cleaner final : public FreedExtents {
  public:
-  class Owner {
-   public:
-    virtual task::Task<Result<void>> fence_former_writer(task::CancelToken token) = 0;
-    // Nobody else leads, or did at any time before this was called.
-    virtual task::Task<Result<void>> confirm_leading() = 0;
-    // Nobody who lost what it had may still write to the drive. What is given from now on to be
-    // cleared there may be another's.
-    virtual bool is_fenced(MegaVolId id) const = 0;
-    // The extents are zero, durably.
-    virtual task::Task<Result<void>> commit_cleaned(CleaningKey key,
-                                                    std::vector<uint32_t> extents) = 0;
-
-   protected:
-    ~Owner() = default;
-  };
-
-  // All outlive it.
-  Cleaner(env::Env& env, volume::MegaVolSource& source, Owner& owner, std::string host,
+  // All outlive it. What fails is tried again after `retry`.
+  Cleaner(env::Env& env, volume::MegaVolSource& source, PoolStore& store, Fencing& fencing,
           Duration retry)
-      : env_(env), source_(source), owner_(owner), host_(std::move(host)), retry_(retry) {}
+      : env_(env), source_(source), store_(store), fencing_(fencing), retry_(retry) {}
 
-  // Begins to work; once.
-  void start(volume::MegaVolPool pool);
-  void add(const MegaVolInfo& drive, Cleaning what);
+  // Begins to work; once, when the pool is read.
+  void start();
+  void add(const MegaVolInfo& drive, Cleaning what) override;
   // Nothing of this drive is cleared any more when it returns.
   task::Task<void> forget(MegaVolId id);
   uint64_t waiting() const { return waiting_; }
@@ -64,31 +42,30 @@ class Cleaner {
 
  private:
   // A drive with something to clear.
-  struct Place {
+  struct CleaningQueue {
     MegaVolInfo info;
     std::deque<Cleaning> todo;
     std::unique_ptr<drive::Drive> drive;  // null: it is to be opened
     task::CancelSource stop;
     task::Event idle;
     bool is_running = false;
-    explicit Place(MegaVolInfo its_info, task::CancelToken parent)
+    explicit CleaningQueue(MegaVolInfo its_info, task::CancelToken parent)
         : info(std::move(its_info)), stop(parent) {}
   };
-  void wake(Place& place);
-  task::Task<void> work(Place& place);
-  task::Task<Result<void>> clean_one(Place& place);
-  task::Task<Result<void>> clear(Place& place, const Cleaning& what);
+  void wake(CleaningQueue& queue);
+  task::Task<void> work(CleaningQueue& queue);
+  task::Task<Result<void>> clean_one(CleaningQueue& queue);
+  task::Task<Result<void>> clear(CleaningQueue& queue, const Cleaning& what);
 
   env::Env& env_;
   volume::MegaVolSource& source_;
-  Owner& owner_;
-  const std::string host_;  // by which boxes know this leadership
+  PoolStore& store_;
+  Fencing& fencing_;
   const Duration retry_;
-  volume::MegaVolPool pool_;
   bool is_started_ = false;
   bool may_write_ = false;  // the former writer is fenced
   uint64_t waiting_ = 0;    // records
-  std::map<MegaVolId, std::unique_ptr<Place>> places_;
+  std::map<MegaVolId, std::unique_ptr<CleaningQueue>> queues_;
   task::CancelSource stop_;
   task::Gate gate_;
 };

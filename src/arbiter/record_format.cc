@@ -45,7 +45,8 @@ Result<Bytes> unframed(Kind kind, Bytes bytes) {
   }
   const auto version = load<uint8_t>(bytes.subspan(1));
   if (version == 0 || version > newest_of(kind)) {
-    return fail(Errc::kUnsupported, "a record of a pool has another version", version);
+    return fail(Errc::kUnsupported,
+                "a newer cairn wrote this pool: use it for the arbiter; record version", version);
   }
   const Bytes body = bytes.subspan(kHeadSize);
   if (load<uint16_t>(bytes.subspan(2)) != 0 ||

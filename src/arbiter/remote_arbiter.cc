@@ -92,7 +92,7 @@ rpc::ErrorTexts error_texts() {
 RemoteArbiter::RemoteArbiter(env::Env& env, RemoteArbiterOptions options)
     : client_(env, client_options(std::move(options))) {}
 
-Task<Result<rpc::Reply>> RemoteArbiter::send(Request request, CancelToken token) {
+Task<Result<rpc::Reply>> RemoteArbiter::send(CallArgs request, CancelToken token) {
   const Call call = call_of(request);
   rpc::CallOptions options{.repeatable = is_repeatable(call), .elsewhere = kElsewhere};
   // Their time is their owner's: it may take hours to clear a drive.
@@ -103,7 +103,7 @@ Task<Result<rpc::Reply>> RemoteArbiter::send(Request request, CancelToken token)
 }
 
 template <class T>
-Task<Result<T>> RemoteArbiter::ask_link(Request request, CancelToken token) {
+Task<Result<T>> RemoteArbiter::ask_link(CallArgs request, CancelToken token) {
   const Call call = call_of(request);
   const Result<rpc::Reply> reply = co_await send(std::move(request), token);
   if (!reply) co_return fail(reply.error());
@@ -123,7 +123,7 @@ Task<Result<T>> RemoteArbiter::ask_link(Request request, CancelToken token) {
   }
 }
 
-Task<RemoteArbiter::Said<Answer>> RemoteArbiter::ask_operator(Request request, CancelToken token) {
+Task<RemoteArbiter::Said<Answer>> RemoteArbiter::ask_operator(CallArgs request, CancelToken token) {
   const Call call = call_of(request);
   const Result<rpc::Reply> reply = co_await send(std::move(request), token);
   const auto refuse = [](const Error& error) {

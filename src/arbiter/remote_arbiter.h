@@ -79,7 +79,7 @@ class RemoteArbiter final : public volume::ArbiterLink {
   template <class T>
   using Said = std::expected<T, Refusal>;
   template <class T = void>
-  task::Task<Said<T>> ask(Request request, task::CancelToken token = {}) {
+  task::Task<Said<T>> ask(CallArgs request, task::CancelToken token = {}) {
     Said<Answer> answer = co_await ask_operator(std::move(request), token);
     if (!answer) co_return std::unexpected(answer.error());
     if constexpr (std::is_void_v<T>) {
@@ -94,9 +94,9 @@ class RemoteArbiter final : public volume::ArbiterLink {
 
  private:
   template <class T>
-  task::Task<Result<T>> ask_link(Request request, task::CancelToken token);
-  task::Task<Said<Answer>> ask_operator(Request request, task::CancelToken token);
-  task::Task<Result<rpc::Reply>> send(Request request, task::CancelToken token);
+  task::Task<Result<T>> ask_link(CallArgs request, task::CancelToken token);
+  task::Task<Said<Answer>> ask_operator(CallArgs request, task::CancelToken token);
+  task::Task<Result<rpc::Reply>> send(CallArgs request, task::CancelToken token);
 
   rpc::Client client_;
 };

@@ -128,7 +128,8 @@ SIM_TEST(RemoteArbiter, ErrorsOfTheArbiterArriveAsTheyAre) {
       CreateArgs{.name = "vol0", .bytes = kTestExtent, .replicas = 1});
   CO_ASSERT_TRUE(!again);
   EXPECT_EQ(again.error().code, Errc::kExists);
-  EXPECT_EQ(again.error().text, "there is a volume of that name");
+  EXPECT_EQ(again.error().text,
+            "there is a volume of that name: 'cairn volume list' names those there are");
   const auto too_large = co_await scene.link->ask<VolumeView>(
       CreateArgs{.name = "vol1", .bytes = 1000 * kTestExtent, .replicas = 1});
   CO_ASSERT_TRUE(!too_large);

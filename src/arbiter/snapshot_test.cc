@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -35,7 +36,7 @@ struct Scene {
         fence(media) {}
 
   Task<void> begin(const std::string& host) {
-    arbiter = std::make_unique<TestArbiter>(env, store, media, fence, host);
+    arbiter = std::make_unique<TestArbiter>(env, store, media, fence, host, measured.get());
     const bool leads = co_await arbiter->wait_until_leading();
     EXPECT_TRUE(leads);
   }
@@ -102,6 +103,7 @@ struct Scene {
   volume::TestMedia media;
   volume::TestSource source;
   TestFence fence;
+  std::unique_ptr<LoadSource> measured;
   std::unique_ptr<TestArbiter> arbiter;
   int clients = 0;
 };
@@ -455,6 +457,39 @@ Task<void> survives_a_crash(Scene& scene) {
   co_await scene.close(std::move(drive));
 }
 TEST(Snapshot, ACopyThatACrashEndedIsGivenBack) { run_scene(survives_a_crash); }
+
+// Whoever measures drives sees nothing of it: all are idle.
+class AllIdle final : public LoadSource {
+ public:
+  DriveLoad load(MegaVolId) const override { return {}; }
+};
+
+Task<void> avoids_failed_places(Scene& scene) {
+  co_await scene.end();
+  scene.measured = std::make_unique<AllIdle>();
+  co_await scene.begin("arbiter.1");
+  co_await scene.create("v", 2, 1);
+  std::unique_ptr<VolumeDrive> drive = co_await scene.open("v");
+  co_await write_value(*drive, 0, 1);
+  const Errc done = co_await scene.snapshot("v", "s");
+  EXPECT_EQ(done, kDone);
+  const volume::Session session{
+      .volume = drive->session().volume, .epoch = drive->session().epoch, .turn = 1};
+  std::set<MegaVolId> failed;
+  for (int i = 0; i < 3; ++i) {
+    const auto places = co_await scene.arbiter->host().begin_copies(session, {1}, {});
+    CO_ASSERT_TRUE(places);
+    CO_ASSERT_TRUE(places->front().target.is_mapped());
+    const MegaVolId place = places->front().target.leg(0).mega_vol;
+    EXPECT_TRUE(failed.insert(place).second) << "drive " << place.value() << " failed already";
+    const auto ended =
+        co_await scene.arbiter->host().end_copies(session, {{.extent = 1, .target = {}}}, {});
+    EXPECT_TRUE(ended) << (ended ? "" : ended.error().text());
+    co_await scene.arbiter->settle();
+  }
+  co_await scene.close(std::move(drive));
+}
+TEST(Snapshot, ACopyThatIsGivenUpIsBegunElsewhere) { run_scene(avoids_failed_places); }
 
 Task<void> leaves(Scene& scene) {
   co_await scene.create("v", 3, 2);

@@ -416,6 +416,28 @@ Task<void> rebuilds(Scene& scene) {
 }
 TEST(Volume, RebuildsWhatADriveHadThatStaysAway) { run_scene(rebuilds); }
 
+Task<void> leaves_what_shrank(Scene& scene) {
+  co_await scene.create("v", 2, 2);
+  auto drive = co_await scene.open("one");
+  CO_ASSERT_TRUE(drive);
+  co_await write_value(*drive, 3, 11);
+  const volume::Leg leg = scene.volume().table[1].leg(0);
+  // Its label is there, and nothing else.
+  scene.medium_of(leg).shrink(kBlocks * volume::TestMedium::kBlock);
+  co_await write_value(*drive, 4, 12);
+  const Result<void> flushed = co_await drive->flush();
+  EXPECT_TRUE(flushed);
+  co_await scene.until_healed(*drive);
+  const MapEntry entry = scene.volume().table[1];
+  EXPECT_EQ(entry.in_sync(), 2U);
+  EXPECT_EQ(entry.find(leg.mega_vol), 2U) << "it has left the drive";
+  EXPECT_EQ(scene.compare_legs(), "");
+  co_await expect_value(*drive, 3, 11);
+  co_await expect_value(*drive, 4, 12);
+  co_await drive->close();
+}
+TEST(Volume, TheLegsOfADriveThatBecameSmallerGoToOthers) { run_scene(leaves_what_shrank); }
+
 Task<void> drains(Scene& scene, uint32_t replicas) {
   co_await scene.create("v", 6, replicas);
   auto drive = co_await scene.open("one");

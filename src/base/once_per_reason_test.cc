@@ -19,7 +19,7 @@ TEST(OncePerReason, EachReasonHasALineASecond) {
   EXPECT_EQ(lines.take("no key", kStart + 2_s), "");
 }
 
-TEST(OncePerReason, ReasonsBeyondTheMostShareALine) {
+TEST(OncePerReason, ReasonsBeyondTheMaxShareALine) {
   OncePerReason lines;
   for (size_t i = 0; i < OncePerReason::kReasonsMax; ++i) {
     EXPECT_TRUE(lines.take(fmt::format("{}", i), kStart)) << i;

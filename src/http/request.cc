@@ -82,6 +82,12 @@ class RequestReader {
   Read known_field(std::string_view name, std::string_view value) {
     if (same_word(name, "host")) {
       ++hosts_;
+      head_.host = value;
+    } else if (same_word(name, "authorization")) {
+      // Of two only one would be judged.
+      if (has_authorization_) return refuse(Status::kBadRequest);
+      has_authorization_ = true;
+      head_.authorization = value;
     } else if (same_word(name, "content-length")) {
       uint64_t length = 0;
       if (!read_number(value, length) || (length_ && *length_ != length)) {
@@ -102,6 +108,7 @@ class RequestReader {
   bool is_encoded_ = false;
   size_t fields_ = 0;
   size_t hosts_ = 0;
+  bool has_authorization_ = false;
   std::optional<uint64_t> length_;
 };
 
@@ -122,6 +129,10 @@ std::string_view reason(Status status) {
       return "OK";
     case Status::kBadRequest:
       return "Bad Request";
+    case Status::kUnauthorized:
+      return "Unauthorized";
+    case Status::kForbidden:
+      return "Forbidden";
     case Status::kNotFound:
       return "Not Found";
     case Status::kMethodNotAllowed:
@@ -132,6 +143,8 @@ std::string_view reason(Status status) {
       return "Content Too Large";
     case Status::kUriTooLong:
       return "URI Too Long";
+    case Status::kTooManyRequests:
+      return "Too Many Requests";
     case Status::kHeadTooLarge:
       return "Request Header Fields Too Large";
     case Status::kNotImplemented:

@@ -23,11 +23,14 @@ inline constexpr size_t kFieldsMax = 64;
 enum class Status : uint16_t {
   kOk = 200,
   kBadRequest = 400,
+  kUnauthorized = 401,
+  kForbidden = 403,
   kNotFound = 404,
   kMethodNotAllowed = 405,
   kRequestTimeout = 408,
   kContentTooLarge = 413,
   kUriTooLong = 414,
+  kTooManyRequests = 429,
   kHeadTooLarge = 431,
   kNotImplemented = 501,
   kUnavailable = 503,
@@ -39,8 +42,10 @@ std::string_view reason(Status status);
 struct RequestHead {
   size_t size = 0;  // of the head itself, with the empty line
   std::string method;
-  std::string path;   // from its first slash, as it was sent; "*" for the server as a whole
-  std::string query;  // what follows the question mark
+  std::string path;           // from its first slash, as it was sent; "*" for the server as a whole
+  std::string query;          // what follows the question mark
+  std::string host;           // that the client meant, with its port
+  std::string authorization;  // what it shows; empty: nothing
   bool keep_alive = true;
   bool has_body = false;
 };

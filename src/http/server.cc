@@ -45,6 +45,7 @@ std::string head_of(const Page& page, bool keep_alive, WallTime now) {
       static_cast<int>(page.status), reason(page.status), date_text(now), page.type,
       page.body.size(), keep_alive ? "keep-alive" : "close");
   if (page.status == Status::kMethodNotAllowed) head += "Allow: GET, HEAD\r\n";
+  if (page.status == Status::kUnauthorized) head += "WWW-Authenticate: Bearer\r\n";
   return head + "\r\n";
 }
 
@@ -55,8 +56,8 @@ std::string sentence(Status status) {
 }  // namespace
 
 struct Server::Client : ListHook<> {
-  Client(Server& its, env::Stream& its_stream)
-      : server(its), stream(its_stream), end(its.stop_.token()) {
+  Client(Server& its, env::Stream& its_stream, env::Address its_local)
+      : server(its), stream(its_stream), local(std::move(its_local)), end(its.stop_.token()) {
     ++server.connections_;
   }
   ~Client() { --server.connections_; }
@@ -75,6 +76,7 @@ struct Server::Client : ListHook<> {
 
   Server& server;
   env::Stream& stream;
+  const env::Address local;
   task::CancelSource end;
   std::array<std::byte, kRequestHeadMax> bytes{};
   size_t have = 0;  // of them, which arrived and are not used up
@@ -89,9 +91,10 @@ Result<env::Address> Server::listen(const env::Address& at) {
   if (!listener) return fail(listener.error());
   env::Address local = (*listener)->local();
   listeners_.push_back(std::move(*listener));
-  accepting_.spawn(stream::accept_each(
-      env_, *listeners_.back(), stop_.token(),
-      [this](env::Connection connection) { gate_.spawn(serve(std::move(connection))); }));
+  accepting_.spawn(stream::accept_each(env_, *listeners_.back(), stop_.token(),
+                                       [this, local](env::Connection connection) {
+                                         gate_.spawn(serve(std::move(connection), local));
+                                       }));
   return local;
 }
 
@@ -119,10 +122,10 @@ bool Server::has_place(env::Stream& stream) {
   return false;
 }
 
-task::Task<void> Server::serve(env::Connection connection) {
+task::Task<void> Server::serve(env::Connection connection, env::Address local) {
   const std::unique_ptr<env::Stream> stream = env_.open(std::move(connection));
   if (!has_place(*stream)) co_return;
-  Client client(*this, *stream);
+  Client client(*this, *stream, std::move(local));
   client.wait();
   co_await serve_requests(client);
 }
@@ -169,13 +172,13 @@ task::Task<bool> Server::serve_one(Client& client) {
     co_return false;
   }
   client.unlink();
-  Page page = co_await make_page(std::move(request));
+  Page page = co_await make_page(client, std::move(request));
   client.wait();
   const Result<void> sent = co_await answer(client, std::move(page), keep_alive, is_head);
   co_return sent&& keep_alive;
 }
 
-task::Task<Page> Server::make_page(RequestHead request) {
+task::Task<Page> Server::make_page(Client& client, RequestHead request) {
   const auto found = pages_.find(request.path);
   if (found == pages_.end()) {
     std::string text = fmt::format("{}There is:\n", sentence(Status::kNotFound));
@@ -186,7 +189,11 @@ task::Task<Page> Server::make_page(RequestHead request) {
     co_return Page{.status = Status::kMethodNotAllowed,
                    .body = sentence(Status::kMethodNotAllowed)};
   }
-  Page page = co_await found->second(std::move(request.query));
+  Page page = co_await found->second({.query = std::move(request.query),
+                                      .host = std::move(request.host),
+                                      .authorization = std::move(request.authorization),
+                                      .peer = client.stream.peer(),
+                                      .local = client.local});
   co_return page;
 }
 

@@ -35,6 +35,15 @@ struct ServerLimits {
   Duration linger_timeout = 1_s;  // for a client that was refused to read why
 };
 
+// What a page is made for.
+struct Asked {
+  std::string query;
+  std::string host;           // that the client meant, with its port
+  std::string authorization;  // what it shows; empty: nothing
+  env::Address peer;
+  env::Address local;  // where it came to
+};
+
 struct Page {
   Status status = Status::kOk;
   std::string_view type = "text/plain; charset=utf-8";  // lives as long as the server
@@ -44,7 +53,7 @@ struct Page {
 // On one core. Closed before it is destroyed, and before what its pages speak of.
 class Server {
  public:
-  using Make = std::function<task::Task<Page>(std::string query)>;
+  using Make = std::function<task::Task<Page>(Asked asked)>;
 
   explicit Server(env::Env& env, const ServerLimits& limits = {});
   ~Server();
@@ -65,11 +74,11 @@ class Server {
 
  private:
   struct Client;
-  task::Task<void> serve(env::Connection connection);
+  task::Task<void> serve(env::Connection connection, env::Address local);
   task::Task<void> serve_requests(Client& client);
   // Whether another request may follow.
   task::Task<bool> serve_one(Client& client);
-  task::Task<Page> make_page(RequestHead request);
+  task::Task<Page> make_page(Client& client, RequestHead request);
   task::Task<Result<void>> answer(Client& client, Page page, bool keep_alive, bool is_head);
   task::Task<void> refuse(Client& client, Status status);
   bool has_place(env::Stream& stream);

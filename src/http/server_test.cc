@@ -27,9 +27,9 @@ constexpr uint16_t kPort = 9640;
 struct Stage {
   explicit Stage(env::Env& its_env, const ServerLimits& limits = {})
       : env(its_env), server(its_env, limits) {
-    server.add("/small", [this](std::string query) { return small(std::move(query)); });
-    server.add("/large", [this](std::string) { return large(); });
-    server.add("/slow", [this](std::string) { return slow(); });
+    server.add("/small", [this](Asked asked) { return small(std::move(asked.query)); });
+    server.add("/large", [this](const Asked&) { return large(); });
+    server.add("/slow", [this](const Asked&) { return slow(); });
     EXPECT_TRUE(server.listen(env::Address::ip4(0, 0, 0, 0, kPort)).has_value());
   }
   task::Task<Page> small(std::string query) {

@@ -61,6 +61,9 @@ class Change {
 struct ScanPage {
   uint64_t next = 0;  // where to go on; 0: this was the last page
   std::vector<std::string> keys;
+  // So many records, or parts with several, are damaged so that their keys cannot be told. All
+  // others are told; a damaged record whose key can be told is one of them.
+  size_t unreadable = 0;
 };
 
 // Used on one core. Any number of calls at once; a call sees whatever was acknowledged before it

@@ -92,6 +92,11 @@ task::Task<Result<std::unique_ptr<Leadership>>> Election::campaign(task::CancelT
       [[maybe_unused]] const Result<void> slept = co_await task::sleep_for(env_, kPause, token);
       continue;
     }
+    // A store that was away gave the lost lease its full time again, and it could not be given back
+    // then.
+    if (const LeaseId former = std::exchange(former_, (*lease)->id()); former != LeaseId()) {
+      [[maybe_unused]] const Result<void> revoked = co_await store_.revoke(former, token);
+    }
     const Result<std::optional<Revision>> won = co_await run(**lease, token);
     if (won && *won && (*lease)->is_held()) {
       co_return std::make_unique<Leadership>(std::move(*lease), options_.key, **won);

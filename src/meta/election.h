@@ -82,6 +82,7 @@ class Election {
   env::Env& env_;
   Store& store_;
   ElectionOptions options_;
+  LeaseId former_;  // of the campaign before: its key is in nobody's way if it was given back
 };
 
 }  // namespace cairn::meta

@@ -51,9 +51,13 @@ task::Task<bool> HeldLease::renew() {
   co_return false;
 }
 
-task::Task<void> HeldLease::close() {
+task::Task<void> HeldLease::abandon() {
   stop_.request();
   co_await gate_.close();
+}
+
+task::Task<void> HeldLease::close() {
+  co_await abandon();
   // Until it ends by itself anyway.
   task::Deadline deadline(env_, std::max(end_, env_.now() + 1_ms));
   [[maybe_unused]] const Result<void> revoked = co_await store_.revoke(lease_.id, deadline.token());

@@ -39,6 +39,9 @@ class HeldLease {
   // Gives it back; its keys go, now if the store can be reached, else when it ends. Once, before
   // it is destroyed.
   task::Task<void> close();
+  // In its place: keeps it alive no more, and lets it end by itself. Its keys stay until then, so
+  // that the holder can put them by another lease, and nobody sees them gone.
+  task::Task<void> abandon();
 
  private:
   task::Task<void> keep_alive();

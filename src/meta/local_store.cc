@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "meta/local_store.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -19,6 +20,11 @@
 namespace cairn::meta {
 
 namespace {
+
+// How often the store looks whether it stood still itself, and how late it has to be for that. Then
+// holders renewed their leases in vain, and get the full time again, as after a restart.
+constexpr Duration kLook = 250_ms;
+constexpr Duration kStoodStill = 500_ms;
 
 // Wakes those who wait now; who comes later waits for the next time.
 void pulse(task::Event& event) {
@@ -309,8 +315,13 @@ task::Task<void> LocalStore::end_leases() {
       CHECK(state_.revoke(lease, mutation));
       keep(std::move(mutation));
     }
-    task::Deadline first(env_, state_.next_end(), stop_.token());
+    const Time end = state_.next_end();
+    const Time look = end == Time::never() ? end : std::min(end, env_.now() + kLook);
+    task::Deadline first(env_, look, stop_.token());
     [[maybe_unused]] const Result<void> woken = co_await leases_moved_.wait(first.token());
+    if (look != Time::never() && env_.now() - look > kStoodStill) {
+      state_.restart_leases(env_.now());
+    }
   }
 }
 

@@ -32,7 +32,7 @@ rpc::ClientOptions client_options(RemoteStoreOptions options) {
           .texts = error_texts()};
 }
 
-rpc::Request as_call(const Request& request) {
+rpc::MethodCall as_call(const CallArgs& request) {
   return {.method = static_cast<uint16_t>(call_of(request)), .body = encode(request)};
 }
 
@@ -94,8 +94,8 @@ class RemoteStore final : public Store {
  private:
   class RemoteWatch;
   template <class T>
-  task::Task<Result<T>> ask(Request request, task::CancelToken token);
-  task::Task<Result<Answer>> ask_server(Request request, task::CancelToken token);
+  task::Task<Result<T>> ask(CallArgs request, task::CancelToken token);
+  task::Task<Result<Answer>> ask_server(CallArgs request, task::CancelToken token);
 
   // An answer that is a refusal; tells who we are if we are denied.
   Error refused(Call call, Errc code) const;
@@ -193,7 +193,7 @@ Error RemoteStore::refused(Call call, Errc code) const {
   return refusal_text(call, code);
 }
 
-task::Task<Result<Answer>> RemoteStore::ask_server(Request request, task::CancelToken token) {
+task::Task<Result<Answer>> RemoteStore::ask_server(CallArgs request, task::CancelToken token) {
   const Call call = call_of(request);
   const Result<rpc::Reply> reply =
       co_await client_.call(as_call(request), {.repeatable = is_repeatable(call)}, token);
@@ -203,7 +203,7 @@ task::Task<Result<Answer>> RemoteStore::ask_server(Request request, task::Cancel
 }
 
 template <class T>
-task::Task<Result<T>> RemoteStore::ask(Request request, task::CancelToken token) {
+task::Task<Result<T>> RemoteStore::ask(CallArgs request, task::CancelToken token) {
   Result<Answer> answer = co_await ask_server(std::move(request), token);
   if (!answer) co_return fail(answer.error());
   if constexpr (std::is_void_v<T>) {

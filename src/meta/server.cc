@@ -52,14 +52,14 @@ std::optional<rpc::Method> Server::find(uint16_t method) const {
 
 task::Task<Result<std::string>> Server::call(uint16_t method, std::string body,
                                              rpc::Caller /*caller*/, task::CancelToken token) {
-  Result<Request> request = decode_request(static_cast<Call>(method), as_bytes(body));
+  Result<CallArgs> request = decode_args(static_cast<Call>(method), as_bytes(body));
   if (!request) co_return fail(request.error());
   const Result<Answer> answered = co_await answer(std::move(*request), token);
   if (!answered) co_return fail(answered.error());
   co_return encode(*answered);
 }
 
-task::Task<Result<Answer>> Server::answer(Request request, task::CancelToken token) {
+task::Task<Result<Answer>> Server::answer(CallArgs request, task::CancelToken token) {
   switch (call_of(request)) {
     case Call::kGet: {
       auto result = co_await store_.get(std::move(std::get<GetRequest>(request).key), token);
@@ -98,7 +98,7 @@ task::Task<Result<Answer>> Server::answer(Request request, task::CancelToken tok
 task::Task<Result<void>> Server::subscribe(uint16_t /*method*/, std::string body,
                                            rpc::Caller /*caller*/, rpc::Pushes& pushes,
                                            task::CancelToken token) {
-  Result<Request> request = decode_request(Call::kWatch, as_bytes(body));
+  Result<CallArgs> request = decode_args(Call::kWatch, as_bytes(body));
   if (!request) co_return fail(request.error());
   auto& wanted = std::get<WatchRequest>(*request);
   Result<std::unique_ptr<Watch>> watch =

@@ -41,7 +41,7 @@ class Server final : private rpc::Service {
   task::Task<Result<void>> subscribe(uint16_t method, std::string body, rpc::Caller caller,
                                      rpc::Pushes& pushes, task::CancelToken token) override;
 
-  task::Task<Result<Answer>> answer(Request request, task::CancelToken token);
+  task::Task<Result<Answer>> answer(CallArgs request, task::CancelToken token);
   task::Task<Result<void>> push_changes(Watch& watch, rpc::Pushes& pushes, task::CancelToken token);
 
   env::Env& env_;

@@ -66,7 +66,8 @@ class Store {
   virtual task::Task<Result<Committed>> commit(Batch batch, task::CancelToken token = {}) = 0;
 
   // A lease ends when nobody keeps it alive for its ttl, or is revoked: then its keys go, all in
-  // one commit. It never ends early; a store that was away gives every lease its full ttl again.
+  // one commit. It never ends early; a store that was away, or stood still, gives every lease its
+  // full ttl again.
   virtual task::Task<Result<Lease>> grant(Duration ttl, task::CancelToken token = {}) = 0;
   // From now on the full ttl again, which is the answer. kNotFound: it has ended.
   virtual task::Task<Result<Duration>> keep_alive(LeaseId lease, task::CancelToken token = {}) = 0;

@@ -73,18 +73,18 @@ struct WatchPush {
 };
 
 // In the order of Call. An answer to kWatch is a push.
-using Request = std::variant<GetRequest, ListOptions, Batch, GrantRequest, KeepAliveRequest,
-                             RevokeRequest, CompactRequest, WatchRequest>;
+using CallArgs = std::variant<GetRequest, ListOptions, Batch, GrantRequest, KeepAliveRequest,
+                              RevokeRequest, CompactRequest, WatchRequest>;
 using Answer =
     std::variant<std::optional<Entry>, Page, Committed, Lease, Duration, std::monostate, WatchPush>;
 
-inline Call call_of(const Request& request) { return static_cast<Call>(request.index() + 1); }
+inline Call call_of(const CallArgs& request) { return static_cast<Call>(request.index() + 1); }
 
-std::string encode(const Request& request);
+std::string encode(const CallArgs& request);
 std::string encode(const Answer& answer);
 
 // kCorrupt.
-Result<Request> decode_request(Call call, Bytes body);
+Result<CallArgs> decode_args(Call call, Bytes body);
 Result<Answer> decode_answer(Call call, Bytes body);
 
 }  // namespace cairn::meta

@@ -23,7 +23,7 @@ std::string hex(const std::string& bytes) {
   return text;
 }
 
-std::vector<Request> some_requests() {
+std::vector<CallArgs> some_requests() {
   Batch batch;
   batch.if_absent("a").if_created("b", Revision(7)).if_value("c", "x");
   batch.put("a", std::string("\0\xff", 2), LeaseId(9)).remove("b");
@@ -38,9 +38,9 @@ std::vector<Request> some_requests() {
 }
 
 TEST(WireFormat, RequestsComeBackAsTheyWere) {
-  for (const Request& request : some_requests()) {
+  for (const CallArgs& request : some_requests()) {
     const std::string body = encode(request);
-    const Result<Request> decoded = decode_request(call_of(request), as_bytes(body));
+    const Result<CallArgs> decoded = decode_args(call_of(request), as_bytes(body));
     ASSERT_TRUE(decoded);
     EXPECT_EQ(call_of(*decoded), call_of(request));
     EXPECT_EQ(encode(*decoded), body);
@@ -68,24 +68,24 @@ TEST(WireFormat, AnswersComeBackAsTheyWere) {
 }
 
 TEST(WireFormat, HasTheseBytes) {
-  EXPECT_EQ(hex(encode(Request(GetRequest{"ab"}))), "020000006162");
-  EXPECT_EQ(hex(encode(Request(WatchRequest{Range::all(), Revision(4)}))),
+  EXPECT_EQ(hex(encode(CallArgs(GetRequest{"ab"}))), "020000006162");
+  EXPECT_EQ(hex(encode(CallArgs(WatchRequest{Range::all(), Revision(4)}))),
             "00000000"
             "00000000"
             "0400000000000000");
 }
 
 TEST(WireFormat, BodiesThatAreShortLongOrOddAreCorrupt) {
-  for (const Request& request : some_requests()) {
+  for (const CallArgs& request : some_requests()) {
     const std::string body = encode(request);
     for (size_t size = 0; size < body.size(); ++size) {
-      EXPECT_FALSE(decode_request(call_of(request), as_bytes(body).first(size)));
+      EXPECT_FALSE(decode_args(call_of(request), as_bytes(body).first(size)));
     }
-    EXPECT_FALSE(decode_request(call_of(request), as_bytes(body + '\0')));
+    EXPECT_FALSE(decode_args(call_of(request), as_bytes(body + '\0')));
   }
   EXPECT_FALSE(decode_answer(Call::kGet, as_bytes("\x02")));
   const std::string many("\xff\xff\xff\xff", 4);
-  EXPECT_FALSE(decode_request(Call::kCommit, as_bytes(many + many)));
+  EXPECT_FALSE(decode_args(Call::kCommit, as_bytes(many + many)));
 }
 
 }  // namespace

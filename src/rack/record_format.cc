@@ -2,10 +2,11 @@
 #include "rack/record_format.h"
 
 #include <algorithm>
+#include <optional>
 #include <span>
 
 #include "base/crc32c.h"
-#include "base/field_coder.h"
+#include "base/message_coder.h"
 #include "nvme/format/nqn.h"
 
 namespace cairn::rack {
@@ -20,100 +21,25 @@ constexpr size_t kConnectMax = 1024;
 
 enum class Kind : uint8_t { kOffer = 1, kDrive = 2, kRequest = 3 };
 
-// Fields are named once, in layout() below, and written or read by one of these.
-class Encoder : public FieldWriter {
- public:
-  void flag(const bool& value) { number(static_cast<uint8_t>(value ? 1 : 0)); }
-  void id(const ContractId& value) { number(value); }
-  template <class T>
-  void word(const T& value, uint8_t, uint8_t) {
-    number(static_cast<uint8_t>(value));
+// Fields are named once, and written or read by it.
+template <class Coder>
+struct Layout {
+  Coder& coder;
+  void operator()(ContractId& v) { coder.number(v); }
+  void operator()(Raid& v) { choice(coder, v, Raid::kStripe, Raid::kMirror); }
+  void operator()(SpaceRequest::Verb& v) {
+    choice(coder, v, SpaceRequest::Verb::kReserve, SpaceRequest::Verb::kForceRelease);
   }
-  template <class T, class Each>
-  void list(const std::vector<T>& values, size_t, const Each& each) {
-    number(static_cast<uint32_t>(values.size()));
-    for (const T& value : values) each(*this, value);
+  void operator()(Amount& v) { fields(coder, v.bytes, v.iops, v.bandwidth); }
+  void operator()(Endpoint& v) { fields(coder, v.address, v.nqn, v.tls); }
+  void operator()(Leg& v) { fields(coder, v.id, v.box, v.shelf, v.place, v.amount, v.nsid); }
+
+  void operator()(Offer& v) { fields(coder, v.box, v.shelf, v.place, v.spare, v.expires_ms); }
+  void operator()(DriveRecord& v) {
+    fields(coder, v.name, v.raid, v.bytes, v.owner, v.connect, v.is_leaving, v.legs);
   }
+  void operator()(SpaceRequest& v) { fields(coder, v.verb, v.id, v.drive, v.shelf, v.amount); }
 };
-
-class Decoder : public FieldReader {
- public:
-  using FieldReader::FieldReader;
-  void flag(bool& value) {
-    uint8_t wire = 0;
-    number(wire);
-    if (wire > 1) spoil();
-    value = wire == 1;
-  }
-  void id(ContractId& value) { number(value); }
-  template <class T>
-  void word(T& value, uint8_t first, uint8_t last) {
-    uint8_t wire = 0;
-    number(wire);
-    if (wire < first || wire > last) return spoil();
-    value = static_cast<T>(wire);
-  }
-  template <class T, class Each>
-  void list(std::vector<T>& values, size_t max, const Each& each) {
-    uint32_t count = 0;
-    number(count);
-    if (count > max) return spoil();
-    for (uint32_t i = 0; i < count && is_good(); ++i) each(*this, values.emplace_back());
-  }
-};
-
-template <class Coder, class A>
-void amount(Coder& coder, A& value) {
-  coder.number(value.bytes);
-  coder.number(value.iops);
-  coder.number(value.bandwidth);
-}
-
-template <class Coder, class P>
-void place(Coder& coder, P& value) {
-  coder.text(value.address);
-  coder.text(value.nqn);
-  coder.flag(value.tls);
-}
-
-template <class Coder, class T>
-void offer_layout(Coder& coder, T& value) {
-  coder.text(value.box);
-  coder.text(value.shelf);
-  place(coder, value.place);
-  amount(coder, value.spare);
-  coder.number(value.expires_ms);
-}
-
-template <class Coder, class T>
-void leg_layout(Coder& coder, T& value) {
-  coder.id(value.id);
-  coder.text(value.box);
-  coder.text(value.shelf);
-  place(coder, value.place);
-  amount(coder, value.amount);
-  coder.number(value.nsid);
-}
-
-template <class Coder, class T>
-void drive_layout(Coder& coder, T& value) {
-  coder.text(value.name);
-  coder.word(value.raid, 0, 1);
-  coder.number(value.bytes);
-  coder.text(value.owner);
-  coder.text(value.connect);
-  coder.flag(value.is_leaving);
-  coder.list(value.legs, kLegsMax, [](auto& inner, auto& leg) { leg_layout(inner, leg); });
-}
-
-template <class Coder, class T>
-void request_layout(Coder& coder, T& value) {
-  coder.word(value.verb, 1, 4);
-  coder.id(value.id);
-  coder.text(value.drive);
-  coder.text(value.shelf);
-  amount(coder, value.amount);
-}
 
 std::string framed(Kind kind, const std::string& body) {
   std::string head(kHeadSize, '\0');
@@ -169,6 +95,7 @@ bool is_sound(const Leg& leg) {
 bool is_sound(const DriveRecord& drive) {
   return check_drive_name(drive.name) && is_owner(drive.owner) &&
          drive.connect.size() <= kConnectMax && drive.bytes > 0 && drive.bytes <= kBytesMax &&
+         drive.legs.size() <= kLegsMax &&
          std::ranges::all_of(drive.legs, [](const Leg& leg) { return is_sound(leg); });
 }
 
@@ -180,60 +107,48 @@ bool is_sound(const SpaceRequest& request) {
          check_amount(request.amount);
 }
 
+// A record with nothing behind it.
+template <class T>
+Result<T> decode_alone(Kind kind, Bytes bytes) {
+  const Result<Unframed> frame = unframed(kind, bytes);
+  if (!frame) return fail(frame.error());
+  std::optional<T> record = decode_message<Layout, T>(frame->body);
+  if (!record || !frame->rest.empty() || !is_sound(*record)) return senseless();
+  return *std::move(record);
+}
+
 }  // namespace
 
 std::string encode(const Offer& offer) {
-  Encoder body;
-  offer_layout(body, offer);
-  return framed(Kind::kOffer, body.out);
+  return framed(Kind::kOffer, encode_message<Layout>(offer));
 }
 
 std::string encode(const DriveRecord& drive) {
-  Encoder body;
-  drive_layout(body, drive);
-  return framed(Kind::kDrive, body.out);
+  return framed(Kind::kDrive, encode_message<Layout>(drive));
 }
 
 std::string encode(const SpaceRequest& request) {
-  Encoder body;
-  request_layout(body, request);
-  std::string out = framed(Kind::kRequest, body.out);
+  std::string out = framed(Kind::kRequest, encode_message<Layout>(request));
   out.resize(align_up(out.size(), 4));
   return out;
 }
 
-Result<Offer> decode_offer(Bytes bytes) {
-  const Result<Unframed> frame = unframed(Kind::kOffer, bytes);
-  if (!frame) return fail(frame.error());
-  Offer offer;
-  Decoder decoder(frame->body);
-  offer_layout(decoder, offer);
-  if (!decoder.is_over() || !frame->rest.empty() || !is_sound(offer)) return senseless();
-  return offer;
-}
+Result<Offer> decode_offer(Bytes bytes) { return decode_alone<Offer>(Kind::kOffer, bytes); }
 
 Result<DriveRecord> decode_drive(Bytes bytes) {
-  const Result<Unframed> frame = unframed(Kind::kDrive, bytes);
-  if (!frame) return fail(frame.error());
-  DriveRecord drive;
-  Decoder decoder(frame->body);
-  drive_layout(decoder, drive);
-  if (!decoder.is_over() || !frame->rest.empty() || !is_sound(drive)) return senseless();
-  return drive;
+  return decode_alone<DriveRecord>(Kind::kDrive, bytes);
 }
 
 Result<SpaceRequest> decode_request(Bytes bytes) {
   const Result<Unframed> frame = unframed(Kind::kRequest, bytes);
   if (!frame) return fail(frame.error());
-  SpaceRequest request;
-  Decoder decoder(frame->body);
-  request_layout(decoder, request);
+  std::optional<SpaceRequest> request = decode_message<Layout, SpaceRequest>(frame->body);
+  const size_t size = bytes.size() - frame->rest.size();
   const bool is_filled_up =
-      frame->rest.size() ==
-          align_up(bytes.size() - frame->rest.size(), 4) - (bytes.size() - frame->rest.size()) &&
+      frame->rest.size() == align_up(size, 4) - size &&
       std::ranges::all_of(frame->rest, [](std::byte byte) { return byte == std::byte{0}; });
-  if (!decoder.is_over() || !is_filled_up || !is_sound(request)) return senseless();
-  return request;
+  if (!request || !is_filled_up || !is_sound(*request)) return senseless();
+  return *std::move(request);
 }
 
 }  // namespace cairn::rack

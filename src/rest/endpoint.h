@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Place: a drive behind HTTP as people write it.
+// Endpoint: a drive behind HTTP as people write it.
 //
 //   http://10.0.0.7:8080/volumes/d0?size=1G&object=64K
 #pragma once

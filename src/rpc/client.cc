@@ -14,7 +14,7 @@ namespace cairn::rpc {
 
 // What is tried, and how it went.
 struct Client::Attempt {
-  Request request;
+  MethodCall request;
   CallOptions options;
   bool subscribes = false;
   Time until;
@@ -114,7 +114,7 @@ task::Task<Result<std::shared_ptr<Session>>> Client::session(task::CancelToken t
 task::Task<Result<void>> Client::try_once(Attempt& attempt, task::CancelToken token) {
   Result<std::shared_ptr<Session>> session = co_await this->session(token);
   if (!session) co_return fail(session.error());
-  Request request = attempt.request;
+  MethodCall request = attempt.request;
   if (attempt.subscribes) {
     auto subscription = co_await (*session)->subscribe(std::move(request), token);
     if (!subscription) co_return fail(subscription.error());
@@ -184,7 +184,7 @@ task::Task<Result<void>> Client::try_until_done(Attempt& attempt, task::CancelTo
   }
 }
 
-task::Task<Result<Reply>> Client::call(Request request, CallOptions options,
+task::Task<Result<Reply>> Client::call(MethodCall request, CallOptions options,
                                        task::CancelToken token) {
   if (token.requested()) co_return fail(token.error());
   if (!gate_.enter()) co_return fail(Errc::kClosed, options_.texts.closed);
@@ -195,7 +195,7 @@ task::Task<Result<Reply>> Client::call(Request request, CallOptions options,
   co_return std::move(attempt.reply);
 }
 
-task::Task<Result<std::unique_ptr<Subscription>>> Client::subscribe(Request request,
+task::Task<Result<std::unique_ptr<Subscription>>> Client::subscribe(MethodCall request,
                                                                     task::CancelToken token) {
   if (token.requested()) co_return fail(token.error());
   if (!gate_.enter()) co_return fail(Errc::kClosed, options_.texts.closed);

@@ -58,10 +58,10 @@ class Client {
   // kDenied: they do not let us in; kUnsupported: another version or service, or TLS at one end
   // alone; kInvalid: larger than they take. Nothing was done then. kTimedOut, kReset, kCorrupt,
   // kCancelled, kClosed: it may have been heard.
-  task::Task<Result<Reply>> call(Request request, CallOptions options, task::CancelToken token);
+  task::Task<Result<Reply>> call(MethodCall request, CallOptions options, task::CancelToken token);
   // Done when it is on its way to a server; the same errors. When its connection ends so does the
   // subscription: its owner subscribes again from where it was.
-  task::Task<Result<std::unique_ptr<Subscription>>> subscribe(Request request,
+  task::Task<Result<std::unique_ptr<Subscription>>> subscribe(MethodCall request,
                                                               task::CancelToken token);
 
   // Tells on_refused, if there is somebody we can be.

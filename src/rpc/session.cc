@@ -171,7 +171,7 @@ Result<void> Session::take_push(Frame frame) {
   return {};
 }
 
-task::Task<Result<uint64_t>> Session::begin(Request request, Slot slot, uint32_t timeout_ms,
+task::Task<Result<uint64_t>> Session::begin(MethodCall request, Slot slot, uint32_t timeout_ms,
                                             task::CancelToken token) {
   slot.size = request.body.size();
   slot.allowance = slot.is_subscription ? options_.push_window : 0;
@@ -208,7 +208,7 @@ task::Task<Result<uint64_t>> Session::begin(Request request, Slot slot, uint32_t
   co_return id;
 }
 
-task::Task<Result<Reply>> Session::call(Request request, Time until, task::CancelToken token,
+task::Task<Result<Reply>> Session::call(MethodCall request, Time until, task::CancelToken token,
                                         bool& is_sent) {
   const std::shared_ptr<Session> self = shared_from_this();
   const uint32_t timeout_ms = until == Time::never() ? 0 : wire_timeout(until - env_.now());
@@ -232,7 +232,7 @@ void Session::abandon(uint64_t id) {
   end_if_idle();
 }
 
-task::Task<Result<std::unique_ptr<Subscription>>> Session::subscribe(Request request,
+task::Task<Result<std::unique_ptr<Subscription>>> Session::subscribe(MethodCall request,
                                                                      task::CancelToken token) {
   std::unique_ptr<Subscription> subscription(new Subscription(shared_from_this()));
   const Slot slot{.is_subscription = true, .subscription = subscription.get()};

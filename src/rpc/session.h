@@ -28,7 +28,7 @@ struct Reply {
   std::string body;
 };
 
-struct Request {
+struct MethodCall {
   uint16_t method = 0;
   std::string body;
 };
@@ -63,10 +63,10 @@ class Session : public std::enable_shared_from_this<Session> {
   // kInvalid: the body is larger than the server takes.
   //
   // `until` goes to the server, which stops by itself then; the token must end by it, too.
-  task::Task<Result<Reply>> call(Request request, Time until, task::CancelToken token,
+  task::Task<Result<Reply>> call(MethodCall request, Time until, task::CancelToken token,
                                  bool& is_sent);
   // Done when it is on its way; errors as call().
-  task::Task<Result<std::unique_ptr<Subscription>>> subscribe(Request request,
+  task::Task<Result<std::unique_ptr<Subscription>>> subscribe(MethodCall request,
                                                               task::CancelToken token);
 
   // Whether new calls may come: it is open, and neither end wants to stop.
@@ -98,7 +98,7 @@ class Session : public std::enable_shared_from_this<Session> {
 
   task::Semaphore& places(bool is_subscription);
   // The id, which a subscription also has by then.
-  task::Task<Result<uint64_t>> begin(Request request, Slot slot, uint32_t timeout_ms,
+  task::Task<Result<uint64_t>> begin(MethodCall request, Slot slot, uint32_t timeout_ms,
                                      task::CancelToken token);
   Result<void> take_welcome(const Result<Frame>& frame);
   // Errors: the server lies.

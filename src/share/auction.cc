@@ -60,14 +60,14 @@ void Auction::set_port(PortId id, std::string name, uint64_t bytes_per_s) {
   port.pipe.rate = bytes_per_s;
 }
 
-std::vector<Auction::Place> Auction::behind(PortId port, const std::vector<DriveId>& drives) {
-  std::vector<Place> places;
-  for (const DriveId drive : drives) places.push_back({.drive = drive, .port = port});
-  return places;
+std::vector<Auction::DrivePath> Auction::behind(PortId port, const std::vector<DriveId>& drives) {
+  std::vector<DrivePath> paths;
+  for (const DriveId drive : drives) paths.push_back({.drive = drive, .port = port});
+  return paths;
 }
 
 Attempt<void> Auction::check(std::string_view volume, const Terms& terms,
-                             const std::vector<Place>& places) const {
+                             const std::vector<DrivePath>& paths) const {
   if (terms.weight == 0 || terms.weight > kWeightMax) {
     return refuse(
         fmt::format("The weight of {} must be 1 to {}, not {}.", volume, kWeightMax, terms.weight));
@@ -76,7 +76,7 @@ Attempt<void> Auction::check(std::string_view volume, const Terms& terms,
     return refuse(fmt::format("The cap of {}, {}, is less than its floor of {}.", volume,
                               megabytes(terms.cap), megabytes(terms.floor)));
   }
-  if (places.empty() || !std::ranges::all_of(places, [&](const Place& each) {
+  if (paths.empty() || !std::ranges::all_of(paths, [&](const DrivePath& each) {
         return drives_.contains(each.drive) && ports_.contains(each.port);
       })) {
     return refuse(fmt::format("{} lies on a drive or behind a port that is not known.", volume));
@@ -97,15 +97,15 @@ Attempt<void> Auction::check(std::string_view volume, const Terms& terms,
         "others. Take a floor that fits, or spread the volume over more drives.",
         volume, megabytes(terms.floor), where, megabytes(most), megabytes(taken)));
   };
-  const uint64_t part = terms.floor / places.size();
+  const uint64_t part = terms.floor / paths.size();
   std::map<PortId, uint64_t> wanted;
-  for (const Place& each : places) wanted[each.port] += part;
+  for (const DrivePath& each : paths) wanted[each.port] += part;
   for (const auto& [id, bytes] : wanted) {
     const Port& port = ports_.at(id);
     const uint64_t carries = port.pipe.rate / 100 * kFloorsPercent;
     if (on_ports[id] + bytes > carries) return refuse_floor(port.name, carries, on_ports[id]);
   }
-  for (const Place& each : places) {
+  for (const DrivePath& each : paths) {
     const DriveRates& rates = drives_.at(each.drive).rates;
     const uint64_t most = rates.guaranteed / 100 * kFloorsPercent;
     if (promised[each.drive] + part > most) {
@@ -116,8 +116,8 @@ Attempt<void> Auction::check(std::string_view volume, const Terms& terms,
 }
 
 Attempt<TenantId> Auction::open(std::string volume, const Terms& terms,
-                                const std::vector<Place>& places) {
-  const Attempt<void> checked = check(volume, terms, places);
+                                const std::vector<DrivePath>& paths) {
+  const Attempt<void> checked = check(volume, terms, paths);
   if (!checked) return std::unexpected(checked.error());
   for (auto& [id, tenant] : tenants_) {
     if (tenant.volume != volume) continue;
@@ -129,7 +129,7 @@ Attempt<TenantId> Auction::open(std::string volume, const Terms& terms,
   tenant.volume = std::move(volume);
   tenant.terms = terms;
   tenant.cap_left = of_epoch(terms.cap);
-  for (const Place& each : places) {
+  for (const DrivePath& each : paths) {
     Member& member = tenant.members[each.drive];
     if (member.tenant != nullptr) continue;  // named twice
     member.tenant = &tenant;
@@ -143,11 +143,11 @@ Attempt<TenantId> Auction::open(std::string volume, const Terms& terms,
 Attempt<void> Auction::change(std::string_view volume, const Terms& terms) {
   for (auto& [id, tenant] : tenants_) {
     if (tenant.volume != volume) continue;
-    std::vector<Place> places;
+    std::vector<DrivePath> paths;
     for (const auto& [drive, member] : tenant.members) {
-      places.push_back({.drive = drive, .port = member.port});
+      paths.push_back({.drive = drive, .port = member.port});
     }
-    Attempt<void> checked = check(volume, terms, places);
+    Attempt<void> checked = check(volume, terms, paths);
     if (checked) tenant.terms = terms;
     return checked;
   }

@@ -69,18 +69,19 @@ class Auction {
   void set_port(PortId id, std::string name, uint64_t bytes_per_s);
 
   // A drive that a volume has something on, and the port by which its client reaches it.
-  struct Place {
+  struct DrivePath {
     DriveId drive;
     PortId port;
   };
-  static std::vector<Place> behind(PortId port, const std::vector<DriveId>& drives);
+  static std::vector<DrivePath> behind(PortId port, const std::vector<DriveId>& drives);
 
   // Whether terms can be kept, beside those of others. The Problem names what cannot.
   Attempt<void> check(std::string_view volume, const Terms& terms,
-                      const std::vector<Place>& places) const;
+                      const std::vector<DrivePath>& paths) const;
   // Somebody opened the volume. An older opening of it ends: what that was granted is not granted
   // again, nor counted as unused. The drives and the ports are known.
-  Attempt<TenantId> open(std::string volume, const Terms& terms, const std::vector<Place>& places);
+  Attempt<TenantId> open(std::string volume, const Terms& terms,
+                         const std::vector<DrivePath>& paths);
   // While it is in use.
   Attempt<void> change(std::string_view volume, const Terms& terms);
   void close(TenantId id);

@@ -278,9 +278,9 @@ TEST(Auction, ALiarLeavesAnHonestTenantItsHalf) {
     Auction auction(1, {});
     auction.set_drive(DriveId(0), {.name = "d", .rate = kRate, .pipe = kRate, .guaranteed = kRate});
     auction.set_port(PortId(0), "port", 10 * kRate);
-    const auto places = Auction::behind(PortId(0), {DriveId(0)});
-    const TenantId honest = auction.open("honest", {}, places).value();
-    const TenantId liar = auction.open("liar", {}, places).value();
+    const auto paths = Auction::behind(PortId(0), {DriveId(0)});
+    const TenantId honest = auction.open("honest", {}, paths).value();
+    const TenantId liar = auction.open("liar", {}, paths).value();
     Slices slices{DriveId(0)};
     slices.set_waiting(kRate, 0, kRate);
     const auto any = [&]() -> uint64_t {

@@ -24,7 +24,7 @@ using Comings = std::priority_queue<Coming, std::vector<Coming>, std::greater<>>
 
 class Loop final : DriveSink, FabricSink {
  public:
-  Loop(const Models& models, std::span<const Request> requests,
+  Loop(const Models& models, std::span<const trace::Record> requests,
        const std::function<void(double)>& told)
       : requests_(requests),
         told_(told),
@@ -35,7 +35,7 @@ class Loop final : DriveSink, FabricSink {
       drives_.push_back(models.make_drive(target));
     }
     for (size_t i = 0; i < requests.size(); ++i) {
-      const Request& request = requests[i];
+      const trace::Record& request = requests[i];
       const auto number = static_cast<RequestNumber>(i);
       CHECK(request.target < drives_.size(), "requests go to targets that there are");
       if (request.write) {
@@ -143,7 +143,7 @@ class Loop final : DriveSink, FabricSink {
     fabric_->advance(at, *this);
   }
 
-  std::span<const Request> requests_;
+  std::span<const trace::Record> requests_;
   const std::function<void(double)>& told_;
   std::vector<std::unique_ptr<Drive>> drives_;
   std::vector<Comings> to_drives_;
@@ -156,7 +156,7 @@ class Loop final : DriveSink, FabricSink {
 
 }  // namespace
 
-Iteration run_coupled(const Models& models, std::span<const Request> requests,
+Iteration run_coupled(const Models& models, std::span<const trace::Record> requests,
                       const std::function<void(double)>& told) {
   return Loop(models, requests, told).run();
 }

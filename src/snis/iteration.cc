@@ -6,12 +6,12 @@
 
 namespace cairn::snis {
 
-Iteration iterate(const Models& models, std::span<const Request> requests, Storage& storage,
+Iteration iterate(const Models& models, std::span<const trace::Record> requests, Storage& storage,
                   const Iteration* before, const std::function<void(double)>& told) {
   Iteration now{.times = Times(requests.size()), .network = {}};
   Times& t = now.times;
   for (size_t i = 0; i < requests.size(); ++i) {
-    const Request& request = requests[i];
+    const trace::Record& request = requests[i];
     t.storage_arrival[i] = request.arrival;
     if (!request.write || before == nullptr) continue;
     const Picos brought = before->times.network_departure[i];
@@ -28,7 +28,8 @@ Iteration iterate(const Models& models, std::span<const Request> requests, Stora
   return now;
 }
 
-Movement movement(std::span<const Request> requests, const Times& before, const Times& after) {
+Movement movement(std::span<const trace::Record> requests, const Times& before,
+                  const Times& after) {
   Movement found;
   uint64_t writes = 0;
   for (size_t i = 0; i < requests.size(); ++i) {
@@ -47,7 +48,8 @@ Movement movement(std::span<const Request> requests, const Times& before, const 
   return found;
 }
 
-Differences differences(std::span<const Request> requests, const Times& one, const Times& other) {
+Differences differences(std::span<const trace::Record> requests, const Times& one,
+                        const Times& other) {
   Differences found;
   for (size_t i = 0; i < requests.size(); ++i) {
     const bool same = one.storage_arrival[i] == other.storage_arrival[i] &&

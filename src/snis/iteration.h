@@ -24,7 +24,7 @@ struct Iteration {
 };
 
 // `before` is null for iteration 0. `told` as run_network's.
-Iteration iterate(const Models& models, std::span<const Request> requests, Storage& storage,
+Iteration iterate(const Models& models, std::span<const trace::Record> requests, Storage& storage,
                   const Iteration* before, const std::function<void(double)>& told = {});
 
 // How much storage arrivals of writes moved between two iterations. When none did, every later
@@ -35,7 +35,7 @@ struct Movement {
   Nanos max_abs_ns = 0;
   Nanos first_ns = kNever;  // the earliest arrival that is not what it was
 };
-Movement movement(std::span<const Request> requests, const Times& before, const Times& after);
+Movement movement(std::span<const trace::Record> requests, const Times& before, const Times& after);
 
 // How far two results of the same requests are apart. A request is done when it went all its way:
 // a read when the network carried it, a write when its drive served it.
@@ -44,6 +44,7 @@ struct Differences {
   double mean_abs_ns = 0;  // of when they are done, over all requests
   double max_abs_ns = 0;
 };
-Differences differences(std::span<const Request> requests, const Times& one, const Times& other);
+Differences differences(std::span<const trace::Record> requests, const Times& one,
+                        const Times& other);
 
 }  // namespace cairn::snis

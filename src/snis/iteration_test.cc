@@ -12,17 +12,17 @@
 namespace cairn::snis {
 namespace {
 
-Request read_at(Nanos arrival, uint32_t bytes) {
+trace::Record read_at(Nanos arrival, uint32_t bytes) {
   return {.arrival = arrival, .bytes = bytes, .initiator = 0, .target = 0};
 }
-Request write_at(Nanos arrival, uint32_t bytes) {
+trace::Record write_at(Nanos arrival, uint32_t bytes) {
   return {.arrival = arrival, .bytes = bytes, .write = true, .initiator = 0, .target = 0};
 }
 
 // A drive needs a nanosecond for a byte of a read and two for one of a write; the wire needs one.
 TEST(Iteration, FollowsTheEquationsInAnExampleByHand) {
   const QueueModels models(1);
-  const std::vector<Request> requests = {read_at(0, 100), write_at(10, 50), read_at(30, 20)};
+  const std::vector<trace::Record> requests = {read_at(0, 100), write_at(10, 50), read_at(30, 20)};
   LocalStorage storage(models, requests);
 
   const Iteration zero = iterate(models, requests, storage, nullptr);
@@ -53,13 +53,13 @@ TEST(Iteration, FollowsTheEquationsInAnExampleByHand) {
   EXPECT_EQ(run_coupled(models, requests).times, two.times);
 }
 
-std::vector<Request> random_requests(uint64_t seed, size_t count, uint32_t targets) {
+std::vector<trace::Record> random_requests(uint64_t seed, size_t count, uint32_t targets) {
   Rng rng(seed);
-  std::vector<Request> requests;
+  std::vector<trace::Record> requests;
   Nanos at = 0;
   for (size_t i = 0; i < count; ++i) {
     at += static_cast<Nanos>(rng.below(12));
-    Request request = rng.bernoulli(0.5) ? read_at(at, 1) : write_at(at, 1);
+    trace::Record request = rng.bernoulli(0.5) ? read_at(at, 1) : write_at(at, 1);
     request.bytes = static_cast<uint32_t>(rng.between(1, 8));
     request.target = static_cast<uint32_t>(rng.below(targets));
     requests.push_back(request);
@@ -72,7 +72,7 @@ TEST(Iteration, UntilNothingChangesIsWhatOneLoopGives) {
   for (uint64_t seed = 1; seed <= 40; ++seed) {
     const uint32_t targets = 1 + seed % 3;
     const QueueModels models(targets, seed % 2 == 0 ? 1000 : 700);
-    const std::vector<Request> requests = random_requests(seed, 300, targets);
+    const std::vector<trace::Record> requests = random_requests(seed, 300, targets);
     LocalStorage storage(models, requests);
     Iteration now = iterate(models, requests, storage, nullptr);
     Nanos first_change = -1;
@@ -91,7 +91,7 @@ TEST(Iteration, UntilNothingChangesIsWhatOneLoopGives) {
 }
 
 TEST(Iteration, DifferencesCountRequestsAndTheirEnds) {
-  const std::vector<Request> requests = {read_at(0, 1), write_at(0, 1), read_at(0, 1)};
+  const std::vector<trace::Record> requests = {read_at(0, 1), write_at(0, 1), read_at(0, 1)};
   Times one(3);
   one.network_departure = {5000, 1000, 7000};
   one.storage_departure = {1, 90, 1};
@@ -107,7 +107,7 @@ TEST(Iteration, DifferencesCountRequestsAndTheirEnds) {
 
 TEST(Iteration, TheOrderOfTargetsChangesNothing) {
   const QueueModels models(5);
-  const std::vector<Request> requests = random_requests(3, 500, 5);
+  const std::vector<trace::Record> requests = random_requests(3, 500, 5);
   LocalStorage forward(models, requests);
   LocalStorage backward(models, requests, [](size_t count, const auto& job) {
     for (size_t i = count; i-- > 0;) job(i);
@@ -118,7 +118,7 @@ TEST(Iteration, TheOrderOfTargetsChangesNothing) {
 
 TEST(Iteration, AWriteThatTheNetworkLostNeverComesToItsDrive) {
   const QueueModels models(1);
-  const std::vector<Request> requests = {write_at(0, 10), read_at(5, 10)};
+  const std::vector<trace::Record> requests = {write_at(0, 10), read_at(5, 10)};
   LocalStorage storage(models, requests);
   Iteration before = iterate(models, requests, storage, nullptr);
   before.times.network_departure[0] = kNever;

@@ -7,8 +7,8 @@
 
 namespace cairn::snis {
 
-Iterations::Iterations(const Models& models, std::span<const Request> requests, Storage& storage,
-                       const RunOptions& options)
+Iterations::Iterations(const Models& models, std::span<const trace::Record> requests,
+                       Storage& storage, const RunOptions& options)
     : models_(models),
       requests_(requests),
       storage_(storage),
@@ -50,7 +50,7 @@ const Step& Iterations::take(Iteration iteration) {
   return steps_.emplace_back(std::move(step));
 }
 
-Step describe(std::span<const Request> requests, const Iteration& iteration) {
+Step describe(std::span<const trace::Record> requests, const Iteration& iteration) {
   Step step{.metrics = metrics(requests, iteration.times), .network = iteration.network};
   std::vector<double> sorted = throughputs_gbps(requests, iteration.times);
   std::ranges::sort(sorted);

@@ -44,7 +44,7 @@ class Iterations {
   static constexpr size_t kQuantiles = 200;
 
   // All outlive it.
-  Iterations(const Models& models, std::span<const Request> requests, Storage& storage,
+  Iterations(const Models& models, std::span<const trace::Record> requests, Storage& storage,
              const RunOptions& options);
 
   bool done() const;
@@ -62,7 +62,7 @@ class Iterations {
 
  private:
   const Models& models_;
-  std::span<const Request> requests_;
+  std::span<const trace::Record> requests_;
   Storage& storage_;
   RunOptions options_;
   Convergence convergence_;
@@ -71,6 +71,6 @@ class Iterations {
 };
 
 // What a step tells of an iteration by itself.
-Step describe(std::span<const Request> requests, const Iteration& iteration);
+Step describe(std::span<const trace::Record> requests, const Iteration& iteration);
 
 }  // namespace cairn::snis

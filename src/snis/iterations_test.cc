@@ -15,9 +15,9 @@
 namespace cairn::snis {
 namespace {
 
-std::vector<Request> requests_of(uint64_t seed, size_t count) {
+std::vector<trace::Record> requests_of(uint64_t seed, size_t count) {
   Rng rng(seed);
-  std::vector<Request> requests;
+  std::vector<trace::Record> requests;
   Nanos at = 0;
   for (size_t i = 0; i < count; ++i) {
     at += static_cast<Nanos>(rng.below(1500));
@@ -38,7 +38,7 @@ class SnisRun : public testing::Test {
     return run;
   }
   QueueModels models_{2};
-  std::vector<Request> requests_ = requests_of(1, 400);
+  std::vector<trace::Record> requests_ = requests_of(1, 400);
   LocalStorage storage_{models_, requests_};
 };
 
@@ -100,7 +100,7 @@ TEST_F(SnisRun, TheFingerprintSeesEveryFieldThatARunReadsAndTheSystem) {
   EXPECT_EQ(fingerprint(requests_, "drive"), one);
   EXPECT_NE(fingerprint(requests_, "other"), one);
   const auto changed = [this](auto change) {
-    std::vector<Request> requests = requests_;
+    std::vector<trace::Record> requests = requests_;
     change(requests[7]);
     return fingerprint(requests, "drive");
   };
@@ -109,16 +109,16 @@ TEST_F(SnisRun, TheFingerprintSeesEveryFieldThatARunReadsAndTheSystem) {
       requests_[7];
   const std::set<uint64_t> seen = {
       one,
-      changed([](Request& request) { request.arrival += 1; }),
-      changed([](Request& request) { request.offset += 512; }),
-      changed([](Request& request) { request.bytes += 512; }),
-      changed([](Request& request) { request.write = !request.write; }),
-      changed([](Request& request) { request.initiator += 1; }),
-      changed([](Request& request) { request.target += 1; }),
+      changed([](trace::Record& request) { request.arrival += 1; }),
+      changed([](trace::Record& request) { request.offset += 512; }),
+      changed([](trace::Record& request) { request.bytes += 512; }),
+      changed([](trace::Record& request) { request.write = !request.write; }),
+      changed([](trace::Record& request) { request.initiator += 1; }),
+      changed([](trace::Record& request) { request.target += 1; }),
       fingerprint(std::span(requests_).first(7), "drive"),
   };
   EXPECT_EQ(seen.size(), 8u);
-  EXPECT_EQ(changed([](Request& request) { request.volume += 1; }), one)
+  EXPECT_EQ(changed([](trace::Record& request) { request.volume += 1; }), one)
       << "shaping a trace has made initiator and target of it";
 }
 

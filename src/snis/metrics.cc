@@ -20,7 +20,7 @@ double network_delay(const Times& times, size_t i) {
   return static_cast<double>(times.network_departure[i] - times.network_arrival[i]) * 1e-3;
 }
 
-Delays delays(std::span<const Request> requests, const Times& times, bool write) {
+Delays delays(std::span<const trace::Record> requests, const Times& times, bool write) {
   std::vector<double> storage;
   std::vector<double> network;
   std::vector<double> total;
@@ -57,7 +57,7 @@ Distribution distribution(std::vector<double> values) {
           .max = values.back()};
 }
 
-std::vector<double> throughputs_gbps(std::span<const Request> requests, const Times& times) {
+std::vector<double> throughputs_gbps(std::span<const trace::Record> requests, const Times& times) {
   std::vector<double> all;
   all.reserve(requests.size());
   for (size_t i = 0; i < requests.size(); ++i) {
@@ -68,7 +68,7 @@ std::vector<double> throughputs_gbps(std::span<const Request> requests, const Ti
   return all;
 }
 
-Metrics metrics(std::span<const Request> requests, const Times& times) {
+Metrics metrics(std::span<const trace::Record> requests, const Times& times) {
   Metrics found{.throughput_gbps = distribution(throughputs_gbps(requests, times)),
                 .read = delays(requests, times, false),
                 .write = delays(requests, times, true)};

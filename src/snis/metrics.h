@@ -37,10 +37,10 @@ struct Metrics {
   Delays write;
   uint64_t unfinished = 0;
 };
-Metrics metrics(std::span<const Request> requests, const Times& times);
+Metrics metrics(std::span<const trace::Record> requests, const Times& times);
 
 // In order of requests; those that did not go all their way are left out.
-std::vector<double> throughputs_gbps(std::span<const Request> requests, const Times& times);
+std::vector<double> throughputs_gbps(std::span<const trace::Record> requests, const Times& times);
 
 // Equation 4: |x - y| / max(x, y); 0 when both are.
 double relative_distance(double x, double y);

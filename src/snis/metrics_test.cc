@@ -9,7 +9,7 @@ namespace cairn::snis {
 namespace {
 
 TEST(Metrics, ThroughputIsBitsOverBothDelays) {
-  const std::vector<Request> requests = {
+  const std::vector<trace::Record> requests = {
       {.bytes = 1000}, {.bytes = 500, .write = true}, {.bytes = 8}};
   Times times(3);
   times.storage_arrival = {0, 100, 0};

@@ -16,8 +16,7 @@ using Nanos = int64_t;  // of storage
 using Picos = int64_t;  // of the network
 inline constexpr int64_t kNever = INT64_MAX;
 
-// A request whose initiator and target are known; its number is its place in the trace.
-using Request = trace::Record;
+// Requests are records of a trace, with initiator and target; the number is the place in the trace.
 using RequestNumber = uint32_t;
 
 // Storage goes before network at the same moment, and a drive learns at the next whole nanosecond
@@ -41,7 +40,7 @@ class Drive {
  public:
   virtual ~Drive() = default;
   // Everything before `at` has happened, nothing at it.
-  virtual void submit(RequestNumber number, const Request& request, Nanos at) = 0;
+  virtual void submit(RequestNumber number, const trace::Record& request, Nanos at) = 0;
   virtual Nanos next_event() const = 0;
   // Everything up to and including `until` happens.
   virtual void advance(Nanos until, DriveSink& sink) = 0;
@@ -77,7 +76,7 @@ class Fabric {
  public:
   virtual ~Fabric() = default;
   // As Drive::submit.
-  virtual void start(RequestNumber number, const Request& request, Picos at) = 0;
+  virtual void start(RequestNumber number, const trace::Record& request, Picos at) = 0;
   virtual Picos next_event() const = 0;
   virtual void advance(Picos until, FabricSink& sink) = 0;
   virtual NetworkFacts facts() const = 0;

@@ -38,7 +38,7 @@ class Queue {
 // A nanosecond for each byte, twice as long for writes.
 class QueueDrive final : public Drive {
  public:
-  void submit(RequestNumber number, const Request& request, Nanos at) override {
+  void submit(RequestNumber number, const trace::Record& request, Nanos at) override {
     queue_.push(number, int64_t{request.bytes} * (request.write ? 2 : 1), at);
   }
   Nanos next_event() const override { return queue_.next(); }
@@ -54,7 +54,7 @@ class QueueDrive final : public Drive {
 class QueueFabric final : public Fabric {
  public:
   explicit QueueFabric(Picos per_byte) : per_byte_(per_byte) {}
-  void start(RequestNumber number, const Request& request, Picos at) override {
+  void start(RequestNumber number, const trace::Record& request, Picos at) override {
     queue_.push(number, request.bytes * per_byte_, at);
   }
   Picos next_event() const override { return queue_.next(); }

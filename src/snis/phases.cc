@@ -50,7 +50,8 @@ void one_by_one(size_t count, const std::function<void(size_t)>& job) {
   for (size_t i = 0; i < count; ++i) job(i);
 }
 
-LocalStorage::LocalStorage(const Models& models, std::span<const Request> requests, Share share)
+LocalStorage::LocalStorage(const Models& models, std::span<const trace::Record> requests,
+                           Share share)
     : models_(models), requests_(requests), share_(std::move(share)), by_target_(models.targets()) {
   for (size_t i = 0; i < requests.size(); ++i) {
     CHECK(requests[i].target < by_target_.size(), "requests go to targets that there are");
@@ -83,7 +84,7 @@ void LocalStorage::run_target(uint32_t target, std::span<const Nanos> arrivals,
   drive->advance(kNever, sink);
 }
 
-Carried run_network(const Models& models, std::span<const Request> requests,
+Carried run_network(const Models& models, std::span<const trace::Record> requests,
                     std::span<const Picos> arrivals, const std::function<void(double)>& told) {
   std::vector<RequestNumber> numbers;
   for (size_t i = 0; i < requests.size(); ++i) {

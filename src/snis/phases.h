@@ -28,7 +28,8 @@ class Storage {
 class LocalStorage final : public Storage {
  public:
   // All outlive it.
-  LocalStorage(const Models& models, std::span<const Request> requests, Share share = one_by_one);
+  LocalStorage(const Models& models, std::span<const trace::Record> requests,
+               Share share = one_by_one);
 
   std::vector<Nanos> run(std::span<const Nanos> arrivals) override;
   // One target's part of it: departures of its requests are written, others left alone.
@@ -37,7 +38,7 @@ class LocalStorage final : public Storage {
 
  private:
   const Models& models_;
-  std::span<const Request> requests_;
+  std::span<const trace::Record> requests_;
   Share share_;
   std::vector<std::vector<RequestNumber>> by_target_;
 };
@@ -47,7 +48,7 @@ struct Carried {
   NetworkFacts facts;
 };
 // `told` is given the part of the flows that are done, now and then; may be empty.
-Carried run_network(const Models& models, std::span<const Request> requests,
+Carried run_network(const Models& models, std::span<const trace::Record> requests,
                     std::span<const Picos> arrivals, const std::function<void(double)>& told = {});
 
 }  // namespace cairn::snis

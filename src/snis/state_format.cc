@@ -60,12 +60,12 @@ class Taker {
 
 }  // namespace
 
-uint64_t fingerprint(std::span<const Request> requests, std::string_view description) {
+uint64_t fingerprint(std::span<const trace::Record> requests, std::string_view description) {
   uint64_t hash = crc32c(bytes_of(description));
   const auto mix = [&](uint64_t value) { hash = mix64(hash ^ value); };
   mix(description.size());
   mix(requests.size());
-  for (const Request& request : requests) {
+  for (const trace::Record& request : requests) {
     mix(static_cast<uint64_t>(request.arrival));
     mix(request.offset);
     mix(uint64_t{request.bytes} << 1 | (request.write ? 1 : 0));

@@ -33,7 +33,7 @@ struct StateHeader {
 static_assert(sizeof(StateHeader) == 48);
 
 // Requests, and `description` of the system: whatever else decides what they meet.
-uint64_t fingerprint(std::span<const Request> requests, std::string_view description);
+uint64_t fingerprint(std::span<const trace::Record> requests, std::string_view description);
 
 struct StateKey {
   uint32_t iteration = 0;

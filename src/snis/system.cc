@@ -23,7 +23,7 @@ class FlashDrive final : public Drive, flash::CompletionSink {
       CHECK(filled, "the system was checked");
     }
   }
-  void submit(RequestNumber number, const Request& request, Nanos at) override {
+  void submit(RequestNumber number, const trace::Record& request, Nanos at) override {
     constexpr uint64_t kSector = flash::kSectorBytes;
     const uint64_t first = request.offset / kSector;
     const uint64_t end = (request.offset + request.bytes + kSector - 1) / kSector;
@@ -59,7 +59,7 @@ class NetFabric final : public Fabric, net::FlowSink {
   NetFabric(const System& system, const std::vector<bool>& is_spine)
       : system_(system), is_spine_(is_spine), network_(system.topology, system.network) {}
 
-  void start(RequestNumber number, const Request& request, Picos at) override {
+  void start(RequestNumber number, const trace::Record& request, Picos at) override {
     uint32_t source = system_.target_hosts[request.target];
     uint32_t destination = system_.initiator_hosts[request.initiator];
     if (request.write) std::swap(source, destination);

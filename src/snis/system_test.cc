@@ -21,20 +21,21 @@ System small_system(uint32_t targets, uint32_t initiators) {
   return system;
 }
 
-std::vector<Request> drawn(const char* name, uint64_t each, uint32_t targets, uint32_t initiators) {
+std::vector<trace::Record> drawn(const char* name, uint64_t each, uint32_t targets,
+                                 uint32_t initiators) {
   trace::Synthetic load = trace::synthetic_of(*trace::paper_trace(name), 11);
   load.reads.requests = load.writes.requests = each;
   trace::Shaper shaper(
       {.targets = targets, .initiators = initiators, .placement = trace::Placement::kStriped});
-  std::vector<Request> requests = trace::draw(load);
-  for (Request& request : requests) request = shaper.shape(request);
+  std::vector<trace::Record> requests = trace::draw(load);
+  for (trace::Record& request : requests) request = shaper.shape(request);
   return requests;
 }
 
 void expect_fixed_point_is_coupled(const System& system, const char* trace) {
   ASSERT_FALSE(check(system));
   const SystemModels models(system);
-  const std::vector<Request> requests = drawn(trace, 150, 2, 3);
+  const std::vector<trace::Record> requests = drawn(trace, 150, 2, 3);
   LocalStorage storage(models, requests);
   Iterations run(models, requests, storage, {.until = Until::kUnchanged, .iterations = 400});
   while (!run.done()) run.advance();

@@ -13,8 +13,6 @@ namespace cairn::drive {
 
 namespace {
 
-constexpr double kOldWeight = 0.7;  // of the rate so far, against that since the last look
-
 // A concern with the same code about the same drive is the same one, whatever its words.
 bool is_same(const HealthReason& a, const HealthReason& b) {
   return a.code == b.code && a.path == b.path && a.below_path == b.below_path;
@@ -109,54 +107,44 @@ const WatchedDrive* HealthWatch::find(std::string_view drive) const {
 void HealthWatch::take_in(const std::string& drive, const StackHealth& now) {
   Known& known = known_[drive];
   tell_changes(drive, known.drive.now, now);
-  std::map<std::string, Progress> progress;
+  std::map<std::string, JobPace> paces;
   std::vector<WatchedJob> jobs;
   for (const HealthJob& job : now.jobs) {
     const std::string key = fmt::format("{} {}", job.path, job.name);
-    const auto before = known.progress.find(key);
-    Progress so_far =
-        before == known.progress.end() ? Progress{env_.now(), job.done, 0} : before->second;
-    jobs.push_back(follow(job, so_far, env_.now()));
-    progress[key] = so_far;
+    const auto before = known.paces.find(key);
+    JobPace pace = before == known.paces.end() ? JobPace(env_.now(), job.done) : before->second;
+    pace.look(job.done, env_.now());
+    WatchedJob watched{.job = job};
+    watched.percent = job.total == 0 ? 100 : job.done * 100 / job.total;
+    watched.left = pace.time_for(job.total - std::min(job.done, job.total));
+    jobs.push_back(std::move(watched));
+    paces.emplace(key, pace);
   }
-  known.progress = std::move(progress);
+  known.paces = std::move(paces);
   known.drive = {now, std::move(jobs)};
-}
-
-WatchedJob HealthWatch::follow(const HealthJob& job, Progress& progress, Time now) {
-  const double seconds = (now - progress.since).seconds();
-  if (job.done < progress.done) {
-    progress = {now, job.done, 0};  // it has begun again
-  } else if (seconds >= kEvery.seconds() / 2) {
-    const double since = static_cast<double>(job.done - progress.done) / seconds;
-    const double old = progress.bytes_per_second;
-    progress = {now, job.done, old == 0 ? since : old * kOldWeight + since * (1 - kOldWeight)};
-  }
-  WatchedJob watched{.job = job};
-  watched.percent = job.total == 0 ? 100 : job.done * 100 / job.total;
-  if (progress.bytes_per_second >= 1) {
-    const double left = static_cast<double>(job.total - std::min(job.done, job.total));
-    watched.left = Duration{static_cast<int64_t>(left / progress.bytes_per_second * 1e9)};
-  }
-  return watched;
 }
 
 void HealthWatch::tell_changes(const std::string& drive, const StackHealth& before,
                                const StackHealth& now) {
   if (!tell_) return;
-  const std::string when = text(env_.wall_now());
   for (const HealthReason& one : now.reasons) {
     const HealthReason* known = find_same(one, before.reasons);
     if (known != nullptr && known->health == one.health) continue;
-    tell_(std::min(one.health, now.health),
-          fmt::format("{} drive {} is {}: {}{}: {}", when, drive, name(now.health), place_of(one),
-                      spaced(one.code), one.what));
+    tell_({.drive = drive,
+           .severity = std::min(one.health, now.health),
+           .now = now.health,
+           .is_new = known == nullptr,
+           .reason = one,
+           .what = fmt::format("{}{}: {}", place_of(one), spaced(one.code), one.what)});
   }
   for (const HealthReason& one : before.reasons) {
     if (one.health == Health::kOk || find_same(one, now.reasons) != nullptr) continue;
-    tell_(Health::kOk,
-          fmt::format("{} drive {} is {}{}: {}{} is over", when, drive, name(now.health),
-                      now.health == Health::kOk ? " again" : "", place_of(one), spaced(one.code)));
+    tell_({.drive = drive,
+           .severity = Health::kOk,
+           .now = now.health,
+           .is_over = true,
+           .reason = one,
+           .what = fmt::format("{}{} is over", place_of(one), spaced(one.code))});
   }
 }
 

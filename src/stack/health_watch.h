@@ -14,6 +14,7 @@
 #include "base/units.h"
 #include "drive/health.h"
 #include "env/env.h"
+#include "stack/job_pace.h"
 #include "task/cancel.h"
 #include "task/gate.h"
 #include "task/sync.h"
@@ -40,6 +41,18 @@ struct WatchedDrive {
   std::vector<WatchedJob> jobs;  // those of `now`
 };
 
+// One reason came, became better or worse, or is over.
+struct HealthChange {
+  std::string drive;
+  Health severity = Health::kOk;  // of the news
+  Health now = Health::kOk;       // of the whole drive
+  bool is_over = false;
+  bool is_new = false;  // it was not there before; else it is worse or better than it was
+  HealthReason reason;
+  // "mirror (layer 0), drive nvme-tcp://... (layer 0.1): leg lost: it is tried again every ...".
+  std::string what;
+};
+
 // Runs between start() and close(), on one core. Nothing wakes up while nobody has a drive to look
 // at.
 class HealthWatch {
@@ -53,8 +66,7 @@ class HealthWatch {
    protected:
     ~Owner() = default;
   };
-  // How bad it is, and a line: when, which drive, which layer and leg, what is wrong, what to do.
-  using Tell = std::function<void(Health, std::string_view)>;
+  using Tell = std::function<void(const HealthChange&)>;
 
   HealthWatch(env::Env& env, Owner& owner, Tell tell)
       : env_(env), owner_(owner), tell_(std::move(tell)) {}
@@ -71,19 +83,13 @@ class HealthWatch {
   static constexpr Duration kEvery = 1_s;
 
  private:
-  struct Progress {
-    Time since;  // the look that the rate is measured from
-    uint64_t done = 0;
-    double bytes_per_second = 0;
-  };
   struct Known {
     WatchedDrive drive;
-    std::map<std::string, Progress> progress;  // by layer and job
+    std::map<std::string, JobPace> paces;  // by layer and job
   };
   task::Task<void> run();
   void take_in(const std::string& drive, const StackHealth& now);
   void tell_changes(const std::string& drive, const StackHealth& before, const StackHealth& now);
-  static WatchedJob follow(const HealthJob& job, Progress& progress, Time now);
 
   env::Env& env_;
   Owner& owner_;

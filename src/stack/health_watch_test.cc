@@ -21,8 +21,10 @@ namespace {
 class Watched final : public HealthWatch::Owner {
  public:
   explicit Watched(env::Env& env)
-      : env_(env), watch(env, *this, [this](Health health, std::string_view line) {
-          lines.push_back(fmt::format("{}: {}", name(health), line));
+      : env_(env), watch(env, *this, [this](const HealthChange& change) {
+          lines.push_back(fmt::format(
+              "{}: drive {} is {}{}: {}", name(change.severity), change.drive, name(change.now),
+              change.is_over && change.now == Health::kOk ? " again" : "", change.what));
         }) {}
 
   task::Task<bool> open(std::string text) {
@@ -89,8 +91,7 @@ task::Task<void> lose_and_return(env::Env& env, sim::Medium& leg) {
   co_await write_value(*watched.stack, 0, 5);
   co_await watched.until_told({"degraded: ",
                                "drive d0 is degraded: mirror (layer 0.0), drive "
-                               "file:b,size=4M (layer 0.0.1): leg lost: it failed",
-                               "Z drive d0"});
+                               "file:b,size=4M (layer 0.0.1): leg lost: it failed"});
   EXPECT_EQ(watched.seen().now.health, Health::kDegraded);
   // Nothing changes, and nothing more is said.
   const size_t looks = watched.looks;

@@ -24,9 +24,9 @@ constexpr const char* kThere = "there:";
 Stack parsed(const std::string& text) { return *Stack::parse(text); }
 
 // Opens sources, and what is elsewhere by a name of its own.
-class Place final : public SourceLeaves {
+class RemoteLeaves final : public SourceLeaves {
  public:
-  explicit Place(env::Env& env) : env_(env) {}
+  explicit RemoteLeaves(env::Env& env) : env_(env) {}
 
   task::Task<Leaf> open(env::Env& env, std::string text) override {
     if (text != kThere) {
@@ -59,42 +59,42 @@ class Place final : public SourceLeaves {
 
 class Going final : public Handover {
  public:
-  explicit Going(Place& place, std::string layers = kLayers)
-      : place_(place), layers_(std::move(layers)) {}
+  explicit Going(RemoteLeaves& remote, std::string layers = kLayers)
+      : remote_(remote), layers_(std::move(layers)) {}
   task::Task<std::expected<Stack, StackError>> give() override {
-    const std::string why = co_await place_.open_there(layers_);
+    const std::string why = co_await remote_.open_there(layers_);
     if (!why.empty()) co_return std::unexpected(StackError{0, why});
     co_return parsed(kThere);
   }
   task::Task<bool> take_back() override {
     if (is_uncertain) co_return false;
-    if (place_.is_there()) co_await place_.close_there();
+    if (remote_.is_there()) co_await remote_.close_there();
     co_return true;
   }
 
   bool is_uncertain = false;
 
  private:
-  Place& place_;
+  RemoteLeaves& remote_;
   std::string layers_;
 };
 
 class Coming final : public Handover {
  public:
-  explicit Coming(Place& place, std::string layers = kLayers)
-      : place_(place), layers_(std::move(layers)) {}
+  explicit Coming(RemoteLeaves& remote, std::string layers = kLayers)
+      : remote_(remote), layers_(std::move(layers)) {}
   task::Task<std::expected<Stack, StackError>> give() override {
-    co_await place_.close_there();
+    co_await remote_.close_there();
     co_return parsed(layers_);
   }
   task::Task<bool> take_back() override {
-    const std::string why = co_await place_.open_there(kLayers);
+    const std::string why = co_await remote_.open_there(kLayers);
     EXPECT_EQ(why, "");
     co_return true;
   }
 
  private:
-  Place& place_;
+  RemoteLeaves& remote_;
   std::string layers_;
 };
 
@@ -122,36 +122,36 @@ task::Task<void> keep_writing(Drive& drive, uint8_t worker, Load& load) {
   }
 }
 
-task::Task<void> go_and_come(env::Env& env, LiveStack& live, Place& place, Load& load) {
+task::Task<void> go_and_come(env::Env& env, LiveStack& live, RemoteLeaves& remote, Load& load) {
   for (int i = 0; i < 20; ++i) {
-    Going going(place);
+    Going going(remote);
     std::string why = co_await why_not_moved(live, going);
     EXPECT_EQ(why, "");
-    EXPECT_TRUE(place.is_there());
+    EXPECT_TRUE(remote.is_there());
     EXPECT_EQ(live.stack().text(), kThere);
     const size_t before = load.done;
     while (load.done < before + 10) {
       const Result<void> waited = co_await task::sleep_for(env, 10_us);
       EXPECT_TRUE(waited);
     }
-    Coming coming(place);
+    Coming coming(remote);
     why = co_await why_not_moved(live, coming);
     EXPECT_EQ(why, "");
-    EXPECT_FALSE(place.is_there());
+    EXPECT_FALSE(remote.is_there());
     EXPECT_EQ(live.stack().text(), parsed(kLayers).text());
   }
   load.is_over = true;
 }
 
 SIM_TEST(StackMove, NobodyAboveSeesAnError) {
-  Place place(env);
-  LiveOpened opened = co_await open_live_stack(env, parsed(kLayers), place);
+  RemoteLeaves remote(env);
+  LiveOpened opened = co_await open_live_stack(env, parsed(kLayers), remote);
   CO_ASSERT_TRUE(opened.has_value());
   LiveStack& live = **opened;
   Load load;
   std::vector<task::Task<void>> tasks;
   for (uint8_t worker = 0; worker < 8; ++worker) tasks.push_back(keep_writing(live, worker, load));
-  tasks.push_back(go_and_come(env, live, place, load));
+  tasks.push_back(go_and_come(env, live, remote, load));
   co_await task::when_all(std::move(tasks));
   EXPECT_EQ(load.wrong, 0U);
   EXPECT_GE(load.done, 200U);
@@ -159,62 +159,62 @@ SIM_TEST(StackMove, NobodyAboveSeesAnError) {
 }
 
 SIM_TEST(StackMove, WhatDoesNotSucceedLeavesItWhereItIs) {
-  Place place(env);
-  LiveOpened opened = co_await open_live_stack(env, parsed(kLayers), place);
+  RemoteLeaves remote(env);
+  LiveOpened opened = co_await open_live_stack(env, parsed(kLayers), remote);
   CO_ASSERT_TRUE(opened.has_value());
   LiveStack& live = **opened;
   const std::vector<std::byte> data = blocks_of(7, 4);
   Result<void> done = co_await live.write(Lba(3), data);
   EXPECT_TRUE(done);
 
-  Going to_nothing(place, "limit(file:/a,size=64M, iops=5)");
+  Going to_nothing(remote, "limit(file:/a,size=64M, iops=5)");
   std::string why = co_await why_not_moved(live, to_nothing);
   EXPECT_NE(why, "") << "a file of another size";
-  Going to_other(place, "stripe(file:/b, file:/a)");
+  Going to_other(remote, "stripe(file:/b, file:/a)");
   why = co_await why_not_moved(live, to_other);
   EXPECT_NE(why.find("holds something else"), std::string::npos) << why;
-  EXPECT_FALSE(place.is_there()) << "it was taken back";
-  place.is_out_of_reach = true;
-  Going to_silence(place);
+  EXPECT_FALSE(remote.is_there()) << "it was taken back";
+  remote.is_out_of_reach = true;
+  Going to_silence(remote);
   why = co_await why_not_moved(live, to_silence);
   EXPECT_NE(why.find("nobody answers"), std::string::npos) << why;
-  EXPECT_FALSE(place.is_there());
-  place.is_out_of_reach = false;
+  EXPECT_FALSE(remote.is_there());
+  remote.is_out_of_reach = false;
 
   EXPECT_EQ(live.stack().text(), parsed(kLayers).text());
   std::vector<std::byte> read(4 * 4096);
   done = co_await live.read(Lba(3), read);
   EXPECT_TRUE(done && read == data) << "the old stack goes on";
 
-  Going going(place);
+  Going going(remote);
   why = co_await why_not_moved(live, going);
   EXPECT_EQ(why, "");
-  Coming wrong(place, "stripe(file:/b, file:/a)");
+  Coming wrong(remote, "stripe(file:/b, file:/a)");
   why = co_await why_not_moved(live, wrong);
   EXPECT_NE(why.find("holds something else"), std::string::npos) << why;
-  EXPECT_TRUE(place.is_there()) << "it stays where it was";
+  EXPECT_TRUE(remote.is_there()) << "it stays where it was";
   done = co_await live.read(Lba(3), read);
   EXPECT_TRUE(done && read == data);
   co_await live.close();
-  co_await place.close_there();
+  co_await remote.close_there();
 }
 
 SIM_TEST(StackMove, LayersThatMayBeOpenElsewhereAreNotOpenedHere) {
-  Place place(env);
-  LiveOpened opened = co_await open_live_stack(env, parsed(kLayers), place);
+  RemoteLeaves remote(env);
+  LiveOpened opened = co_await open_live_stack(env, parsed(kLayers), remote);
   CO_ASSERT_TRUE(opened.has_value());
   LiveStack& live = **opened;
-  place.is_out_of_reach = true;
-  Going going(place);
+  remote.is_out_of_reach = true;
+  Going going(remote);
   going.is_uncertain = true;
   const std::string why = co_await why_not_moved(live, going);
   EXPECT_NE(why.find("nobody answers"), std::string::npos) << why;
-  EXPECT_TRUE(place.is_there()) << "so that its files could not be opened here";
+  EXPECT_TRUE(remote.is_there()) << "so that its files could not be opened here";
   std::vector<std::byte> read(4096);
   Result<void> done = co_await live.read(Lba(0), read);
   EXPECT_FALSE(done);
 
-  co_await place.close_there();
+  co_await remote.close_there();
   const LiveStack::Edited edited = co_await live.edit(std::string(kLayers));
   EXPECT_TRUE(edited) << edited.error().text;
   done = co_await live.read(Lba(0), read);

@@ -51,6 +51,8 @@ class TestMedium {
     was_emptied = true;
     renew();
   }
+  // The box serves less of it from now on.
+  void shrink(uint64_t bytes) { blocks_ = bytes / kBlock; }
   // As a box does it: a host that registers anew is served again.
   void add_host(const std::string& host) {
     hosts_.insert(host);
@@ -184,6 +186,10 @@ class TestDrive final : public drive::Drive {
     // A medium that came back empty is not the one that was opened.
     if (seen_.medium != medium_.incarnation().medium) return fail(Errc::kIo, "a new medium");
     if (request.kind == Kind::kFlush) return flush();
+    geometry_.blocks = medium_.blocks();
+    if (request.lba.value() + request.blocks > geometry_.blocks) {
+      return fail(Errc::kInvalid, "out of range");
+    }
     if (!request.writes()) {
       ++medium_.counters.reads;
       if (medium_.rng().bernoulli(medium_.read_errors)) return fail(Errc::kIo, "a read error");

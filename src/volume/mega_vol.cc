@@ -107,6 +107,7 @@ Task<Result<FoundLabel>> read_mega_vol(env::Env& env, Drive& drive, CancelToken 
 }
 
 constexpr Error kOther{Errc::kMismatch, "this is another drive, or one of another pool"};
+constexpr Error kShrunk{Errc::kMismatch, "the drive is smaller than when it joined the pool"};
 
 }  // namespace
 
@@ -125,6 +126,10 @@ Task<Result<void>> check_mega_vol(env::Env& env, Drive& drive, MegaVolPool pool,
   const Result<FoundLabel> found = co_await read_mega_vol(env, drive, token);
   if (!found) co_return fail(found.error());
   if (found->uuid != uuid || found->body != wanted) co_return fail(kOther);
+  // Its label says what it had. What lay beyond its end now is lost, though the box does not say
+  // so.
+  const Result<uint32_t> extents = extents_of(drive, pool.extent_bytes);
+  if (!extents || *extents < wanted.extents) co_return fail(kShrunk);
   co_return Result<void>();
 }
 

@@ -55,8 +55,8 @@ task::Task<Result<void>> may_make_mega_vol(env::Env& env, drive::Drive& drive, M
                                            bool may_format);
 
 // Whether the drive is the one that the pool knows. kNotFound: it is blank, it was emptied;
-// kMismatch: it is another drive, or another pool's; kCorrupt, kUnsupported (another version), and
-// errors of the drive.
+// kMismatch: it is another drive, another pool's, or smaller than it was; kCorrupt, kUnsupported
+// (another version), and errors of the drive.
 task::Task<Result<void>> check_mega_vol(env::Env& env, drive::Drive& drive, MegaVolPool pool,
                                         const MegaVolInfo& info, task::CancelToken token = {});
 

@@ -103,6 +103,21 @@ TEST_F(MegaVolTest, AnEmptiedDriveAndThoseOfOthersAreRefused) {
   EXPECT_TRUE(is_other_drive(emptied.error()));
 }
 
+TEST_F(MegaVolTest, ADriveThatBecameSmallerIsRefused) {
+  ASSERT_TRUE(make());
+  TestMedium smaller(1_MiB - kExtentBytesMin, 7);
+  std::vector<std::byte> block(TestMedium::kBlock);
+  for (uint64_t at = 0; at < smaller.blocks(); ++at) {
+    medium_.read(at, block);
+    smaller.write(at, block);
+  }
+  medium_ = std::move(smaller);
+  const Result<void> shrunk = check();
+  ASSERT_FALSE(shrunk);
+  EXPECT_EQ(shrunk.error().code(), Errc::kMismatch);
+  EXPECT_TRUE(is_other_drive(shrunk.error()));
+}
+
 TEST_F(MegaVolTest, AForgottenMemberCanBeAddedAgain) {
   ASSERT_TRUE(make());
   run_in_sim(cluster_, [&](env::Env& env) { return forget(env); });

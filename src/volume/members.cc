@@ -24,6 +24,11 @@ bool is_of_request(const Error& error) {
 bool is_of_medium(const Error& error) {
   return error == Errc::kIo || error == Errc::kNoSpace || error == Errc::kCorrupt;
 }
+// A box may serve less of a drive than it did, and refuse requests for the rest.
+bool is_smaller(const Member& member, const MegaVolPool& pool) {
+  return member.drive != nullptr &&
+         member.drive->geometry().bytes() < member.info.extents * pool.extent_bytes;
+}
 
 }  // namespace
 
@@ -122,6 +127,10 @@ void Members::note_loss(Member& member) {
 }
 
 bool Members::blame(Member& member, const Error& error) {
+  if (is_smaller(member, pool_) && member.is_good()) {
+    set_state(member, Member::State::kAway);
+    start(member);
+  }
   if (is_of_request(error)) return false;
   if (error == Errc::kDenied) member.is_denied = true;
   if (!is_of_medium(error) && member.is_good()) {

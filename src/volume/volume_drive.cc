@@ -143,7 +143,7 @@ Task<Result<void>> VolumeDrive::settle_parts(const Request& request, CancelToken
       settled = co_await equalize(part.extent, token);
     }
     if (settled && is_write) settled = co_await allocator_.map(part.extent, token);
-    if (settled && is_write) settled = co_await unshare(part.extent, token);
+    if (settled && is_write) settled = co_await copy_on_write_.unshare(part.extent, token);
     if (!settled) co_return settled;
   }
   co_return Result<void>();
@@ -201,7 +201,7 @@ Task<Result<void>> VolumeDrive::clear_part(Part part, Request request, CancelTok
   bool may_release = part.blocks == extent_blocks_ && !request.keep_space;
   for (;;) {
     Result<void> settled = co_await settle_parts(request, token);
-    if (settled && !may_release) settled = co_await unshare(part.extent, token);
+    if (settled && !may_release) settled = co_await copy_on_write_.unshare(part.extent, token);
     if (!settled) co_return settled;
     const bool is_shared = table_.is_shared(part.extent);
     Ranges::Hold changing(changing_, Ranges::Mode::kExclusive, part.extent, is_shared ? 1 : 0,
@@ -284,7 +284,8 @@ std::vector<drive::Concern> VolumeDrive::concerns() const {
     add(Health::kFailing, "lease_lost",
         "the lease has ended, so somebody else may have the volume: close it and open it again");
   }
-  if (allocator_.waiting_since() != Time::never() || copies_wait_since_ != Time::never()) {
+  if (allocator_.waiting_since() != Time::never() ||
+      copy_on_write_.waiting_since() != Time::never()) {
     add(Health::kFailing, "arbiter_away",
         "writes to extents that are new, or shared with snapshots, wait: no arbiter answers; "
         "others go on. See 'cairn arbiter'");

@@ -19,13 +19,11 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "base/list.h"
 #include "drive/drive.h"
 #include "drive/join.h"
 #include "drive/losses.h"
@@ -40,6 +38,7 @@
 #include "task/sync.h"
 #include "volume/allocator.h"
 #include "volume/arbiter_link.h"
+#include "volume/copy_on_write.h"
 #include "volume/intent_log.h"
 #include "volume/lease.h"
 #include "volume/members.h"
@@ -66,7 +65,8 @@ struct VolumeOptions {
 class VolumeDrive final : public drive::Drive,
                           private Members::Owner,
                           private IntentLog::Owner,
-                          private Sweeper::Owner {
+                          private Sweeper::Owner,
+                          private CopyOnWrite::Owner {
  public:
   // What a volume stands on, if it is nobody else's: a link and a source, for instance.
   class Ground {
@@ -134,12 +134,6 @@ class VolumeDrive final : public drive::Drive,
     MegaVolId mega_vol;
     bool has_failed = false;
   };
-  // A write that waits until its extent is the volume's own.
-  struct Sharer : ListHook<> {
-    uint32_t extent = 0;
-    Result<void> result;
-    task::Event done;
-  };
   enum class Step : uint8_t { kDone, kMore, kWait };
 
   // Opening and closing (volume_open.cc).
@@ -182,7 +176,7 @@ class VolumeDrive final : public drive::Drive,
   bool has_copies(uint32_t extent) const;
   bool has_copies(const Request& request) const;
   Part part_at(const Request& request, uint64_t done) const;
-  Result<void> usable() const;
+  Result<void> usable() const override;
   uint64_t first_block(uint32_t extent) const {
     return (extent - kFirstDataExtent) * extent_blocks_;
   }
@@ -196,7 +190,7 @@ class VolumeDrive final : public drive::Drive,
   task::Task<Result<void>> write_part(Part part, Request request, Memory memory,
                                       task::CancelToken token);
   bool has_new_members(MapEntry entry) const;
-  task::Task<Result<void>> meet_members(MapEntry entry, task::CancelToken token);
+  task::Task<Result<void>> meet_members(MapEntry entry, task::CancelToken token) override;
   task::Task<Result<void>> write_chain(Part part, Request request, Memory memory,
                                        task::CancelToken token);
   task::Task<Result<void>> release(uint32_t extent, task::CancelToken token);
@@ -209,7 +203,7 @@ class VolumeDrive final : public drive::Drive,
   void distrust(uint32_t extent, MegaVolId mega_vol);
   bool has_other(uint32_t extent, MegaVolId mega_vol) const;
   bool has_only_leg(MegaVolId mega_vol) const;
-  void note_answer(const Error& error);
+  void note_answer(const Error& error) override;
   void member_lost_writes(Member& member) override;
   void member_changed(Member& member) override;
   task::Task<Result<void>> confirm(task::CancelToken token) override;
@@ -224,25 +218,18 @@ class VolumeDrive final : public drive::Drive,
   bool is_reported() const override { return reporter_.is_known(); }
   void must_equalize(uint32_t extent);
 
-  // What others share (volume_share.cc).
+  // Snapshots are made (volume_share.cc).
   task::Task<void> attend();
   task::Task<bool> freeze(std::string snapshot);
   task::Task<Result<void>> ask_to_freeze(std::string snapshot, bool is_ready);
   task::Task<Result<void>> equalize_all(task::CancelToken token);
   task::Task<Result<void>> make_durable(task::CancelToken token);
-  task::Task<Result<void>> unshare(uint32_t extent, task::CancelToken token);
-  void answer_sharers(uint32_t extent, const Result<void>& result);
-  std::vector<uint32_t> next_copies();
-  void place_copies();
-  task::Task<void> place_some();
-  task::Task<Result<std::vector<CopyPlace>>> ask_for_places(std::vector<uint32_t> extents);
-  task::Task<Result<std::vector<CopyPlace>>> ask_one_by_one(std::vector<uint32_t> extents);
-  task::Task<void> copy_shared(uint32_t extent, Result<CopyPlace> place,
-                               std::unique_ptr<drive::Ranges::Hold> changing);
-  task::Task<Result<void>> copy_out(uint32_t extent, MapEntry target);
-  task::Task<Result<void>> fill_copy(CopyEnd& end);
-  task::Task<Result<void>> write_to_copy(Leg leg, Part part, MutableBytes bytes);
-  task::Task<Result<bool>> move_to_copy(CopyEnd end);
+  // CopyOnWrite::Owner.
+  bool may_differ(uint32_t extent) const override { return unequal_.has(extent); }
+  task::Task<Result<void>> read_blocks(uint32_t extent, uint64_t offset, MutableBytes into,
+                                       task::CancelToken token) override;
+  task::Task<Result<void>> flush_one(Member& member, task::CancelToken token) override;
+  void copy_ended(uint32_t extent, bool is_own) override;
 
   // Healing (volume_heal.cc).
   void must_heal(uint32_t extent);
@@ -266,7 +253,7 @@ class VolumeDrive final : public drive::Drive,
                                        MutableBytes memory);
   task::Task<bool> finish_resync(uint32_t extent, Leg leg, Member& member, uint64_t losses);
   std::optional<MegaVolId> surplus(uint32_t extent, std::optional<MegaVolId> keep) const;
-  task::Task<Result<void>> equalize(uint32_t extent, task::CancelToken token);
+  task::Task<Result<void>> equalize(uint32_t extent, task::CancelToken token) override;
   task::Task<Result<bool>> equalize_window(Part part, std::span<drive::Scratch> memory,
                                            task::CancelToken token);
   task::Task<Result<uint64_t>> scrub();
@@ -302,10 +289,7 @@ class VolumeDrive final : public drive::Drive,
   bool lacks_space_ = false;  // for a leg in place of a lost one
   std::optional<Copying> copying_;
   std::optional<uint32_t> splitting_;  // the extent that gets a second leg although one is enough
-  List<Sharer> sharers_;
-  std::set<uint32_t> copying_out_;  // extents that are being copied for writers
-  bool is_placing_ = false;
-  Time copies_wait_since_ = Time::never();  // since when they wait for an arbiter
+  CopyOnWrite copy_on_write_;
   drive::Pace pace_;
   Counters counters_;
   bool is_begun_ = false;  // what the last holder left is known

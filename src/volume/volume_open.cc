@@ -41,6 +41,9 @@ VolumeDrive::VolumeDrive(env::Env& env, ArbiterLink& link, MegaVolSource& source
       reporter_({env, link_, *lease_, table_, closing_, gate_}, options_.allocator.retry,
                 [this] { return usable(); }),
       sweeper_({env, *this, *lease_, closing_, gate_}, options_.sweep),
+      copy_on_write_(
+          {env, *this, link_, *lease_, table_, members_, ranges_, changing_, closing_, gate_},
+          extent_blocks_, options_.allocator.retry),
       pace_(env, options_.rebuild_rate) {
   geometry_.block_size = kBlockBytes;
   geometry_.discard_blocks = static_cast<uint32_t>(extent_blocks_);

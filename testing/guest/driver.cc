@@ -63,7 +63,7 @@ void Driver::place_queues() {
     const uint64_t submission = align_up(entries * sizeof(nvme::Sqe), kPage);
     const uint64_t completion = align_up(entries * sizeof(nvme::Cqe), kPage);
     queues_.push_back(std::make_unique<DriverQueue>(
-        DriverQueue::Place{.id = id,
+        DriverQueue::Rings{.id = id,
                            .entries = entries,
                            .submission = memory_.part(at, submission),
                            .completion = memory_.part(at + submission, completion)},
@@ -133,10 +133,10 @@ task::Task<Result<void>> Driver::start() {
   done = co_await write32(nvme::PciRegister::kAdminQueues, sizes.encode());
   if (!done) co_return done;
   done = co_await write64(nvme::PciRegister::kAdminSubmission,
-                          admin_queue().place().submission.address);
+                          admin_queue().rings().submission.address);
   if (!done) co_return done;
   done = co_await write64(nvme::PciRegister::kAdminCompletion,
-                          admin_queue().place().completion.address);
+                          admin_queue().rings().completion.address);
   if (!done) co_return done;
   done = co_await write32(kConfiguration, configuration());
   if (!done) co_return done;
@@ -189,20 +189,20 @@ task::Task<Result<void>> Driver::identify() {
 }
 
 task::Task<Result<void>> Driver::make_queue(uint16_t number) {
-  const DriverQueue::Place& place = queue(number).place();
-  const auto size = static_cast<uint16_t>(place.entries - 1);
+  const DriverQueue::Rings& rings = queue(number).rings();
+  const auto size = static_cast<uint16_t>(rings.entries - 1);
   nvme::Sqe sqe = entry_of(nvme::AdminOpcode::kCreateCompletionQueue);
   nvme::CompletionQueueFields{.id = number,
                               .size = size,
                               .vector = options_.interrupts ? number : uint16_t{0},
                               .interrupts = options_.interrupts,
-                              .address = place.completion.address}
+                              .address = rings.completion.address}
       .encode(sqe);
   Result<void> done = co_await must(sqe);
   if (!done) co_return done;
   sqe = entry_of(nvme::AdminOpcode::kCreateSubmissionQueue);
   nvme::SubmissionQueueFields{
-      .id = number, .size = size, .completion = number, .address = place.submission.address}
+      .id = number, .size = size, .completion = number, .address = rings.submission.address}
       .encode(sqe);
   done = co_await must(sqe);
   co_return done;

@@ -11,32 +11,32 @@ constexpr size_t kLastWord = sizeof(nvme::Cqe) - sizeof(uint32_t);
 
 }  // namespace
 
-DriverQueue::DriverQueue(const Place& place, const DriverDoorbells& doorbells)
-    : place_(place), doorbells_(doorbells) {
-  std::ranges::fill(place_.completion.bytes, std::byte{0});
+DriverQueue::DriverQueue(const Rings& rings, const DriverDoorbells& doorbells)
+    : rings_(rings), doorbells_(doorbells) {
+  std::ranges::fill(rings_.completion.bytes, std::byte{0});
 }
 
 void DriverQueue::submit(const nvme::Sqe& sqe) {
   CHECK(!is_full(), "who submits has looked for room");
-  std::memcpy(place_.submission.bytes.data() + tail_ * sizeof sqe, &sqe, sizeof sqe);
-  tail_ = static_cast<uint16_t>(tail_ + 1 == place_.entries ? 0 : tail_ + 1);
+  std::memcpy(rings_.submission.bytes.data() + tail_ * sizeof sqe, &sqe, sizeof sqe);
+  tail_ = static_cast<uint16_t>(tail_ + 1 == rings_.entries ? 0 : tail_ + 1);
   ++in_flight_;
 }
 
 void DriverQueue::ring() {
   if (tail_ == tail_before_) return;
-  write(Doorbell::tail_of(place_.id), tail_before_, tail_);
+  write(Doorbell::tail_of(rings_.id), tail_before_, tail_);
   tail_before_ = tail_;
 }
 
 bool DriverQueue::has_completion() const {
-  const std::byte* const entry = place_.completion.bytes.data() + head_ * sizeof(nvme::Cqe);
+  const std::byte* const entry = rings_.completion.bytes.data() + head_ * sizeof(nvme::Cqe);
   return nvme::bit<16>(env::load_shared<uint32_t>(entry + kLastWord)) == phase_;
 }
 
 nvme::Cqe DriverQueue::take() {
-  const auto cqe = load<nvme::Cqe>(place_.completion.bytes.subspan(head_ * sizeof(nvme::Cqe)));
-  head_ = static_cast<uint16_t>(head_ + 1 == place_.entries ? 0 : head_ + 1);
+  const auto cqe = load<nvme::Cqe>(rings_.completion.bytes.subspan(head_ * sizeof(nvme::Cqe)));
+  head_ = static_cast<uint16_t>(head_ + 1 == rings_.entries ? 0 : head_ + 1);
   if (head_ == 0) phase_ = !phase_;
   if (in_flight_ > 0) --in_flight_;
   return cqe;

@@ -38,18 +38,18 @@ struct DriverDoorbells {
 // On one core. The memory and the doorbells outlive it.
 class DriverQueue {
  public:
-  struct Place {
+  struct Rings {
     uint16_t id = 0;
     uint16_t entries = 2;
     DriverMemory submission;  // of whole pages
     DriverMemory completion;
   };
-  DriverQueue(const Place& place, const DriverDoorbells& doorbells);
+  DriverQueue(const Rings& rings, const DriverDoorbells& doorbells);
 
-  const Place& place() const { return place_; }
+  const Rings& rings() const { return rings_; }
   // Entries that are neither taken back nor free.
   uint16_t in_flight() const { return in_flight_; }
-  bool is_full() const { return in_flight_ + 1u >= place_.entries; }
+  bool is_full() const { return in_flight_ + 1u >= rings_.entries; }
 
   // Puts an entry into the ring; there is room. The device sees it after ring().
   void submit(const nvme::Sqe& sqe);
@@ -63,7 +63,7 @@ class DriverQueue {
       ++taken;
       on_completion(take());
     }
-    if (taken > 0) write(Doorbell::head_of(place_.id), head_before_, head_);
+    if (taken > 0) write(Doorbell::head_of(rings_.id), head_before_, head_);
     head_before_ = head_;
     return taken;
   }
@@ -74,7 +74,7 @@ class DriverQueue {
   // Rings the real doorbell only for what the device asked to be told of.
   void write(Doorbell doorbell, uint16_t before, uint16_t now);
 
-  Place place_;
+  Rings rings_;
   const DriverDoorbells& doorbells_;
   uint16_t tail_ = 0;
   uint16_t tail_before_ = 0;  // as last rung

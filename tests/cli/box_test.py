@@ -17,7 +17,8 @@ class Namespaces(BoxTest):
         self.start_box("mem:size=1M")
         self.assertEqual(self.run_ok("drive", "add", "--nqn", NQN, "--nsid", "3", "mem:size=64M"),
                          "drive d2 is added as namespace 3\n")
-        self.assertEqual(self.ask("drive", "add", "file:d,size=1M"), {"name": "d3", "nsid": 4})
+        self.assertEqual(self.ask("drive", "add", "file:d,size=1M"),
+                         {"schema_version": 1, "name": "d3", "nsid": 4})
         self.assertEqual({nsid: each["size"] for nsid, each in self.namespaces().items()},
                          {1: MIB, 3: 64 * MIB, 4: MIB})
         self.assertEqual(self.run_ok("drive", "resize", "--nqn", NQN, "d2", str(32 * MIB), "--yes"),

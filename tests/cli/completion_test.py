@@ -66,7 +66,7 @@ class Offers:
             offered = {each for each in self.complete("cairn", *command, "--")
                        if each.startswith("--")}
             self.assertEqual(offered, self.options_of(*command))
-        self.assertEqual(self.complete("cairn", "serve", "--htt"), {"--http"})
+        self.assertEqual(self.complete("cairn", "serve", "--htt"), {"--http", "--http-token"})
 
     def test_options_that_were_typed_before_do_not_hide_commands(self):
         self.assertIn("show", self.complete("cairn", "drive", "s"))

@@ -116,7 +116,7 @@ class Documents(support.CliTest):
 class Commands(support.CliTest):
     """Every command that a document shows is one, and has the options that are shown."""
 
-    LAUNCHER = ("test",)  # what ./cairn does by itself
+    LAUNCHER = ("package", "test")  # what ./cairn does by itself
 
     def setUp(self):
         super().setUp()

@@ -147,6 +147,62 @@ class Processes(MonitorTest):
         self.assertEqual((status, health["health"], health["state"]), (200, "ok", "leads"))
         self.assertEqual(arbiter.stop(), 0)
 
+    def test_up_tells_what_its_parts_do(self):
+        up = self.start_cairn("up", "--size", "256M", "--nbd", "127.0.0.1:0", "--nvme-tcp",
+                              "127.0.0.1:0", "--resp", "127.0.0.1:0", "--http", "127.0.0.1:0",
+                              until="Ctrl-C or SIGTERM", env=self.env)
+        pages = re.findall(r"(?m)^  curl -s http://(127\.0\.0\.1:\d+)(/\S+)$", up.said)
+        self.assertEqual([path for _, path in pages],
+                         ["/metrics", "/healthz", "/api/v1/status", "/api/v1/events"])
+        at = pages[0][0]
+        families = self.metrics(at)
+        info = dict(next(iter(families["cairn_build_info"].samples))[1])
+        self.assertEqual(info["role"], "up")
+        self.assertEqual(len(families["cairn_pool_drive_size_bytes"].samples), 4)
+        self.assertIn("cairn_kv_commands_total", families)
+        self.assertEqual(families["cairn_drive_health"].samples[("", (("drive", "vol0"),))], 0)
+        status, health = self.health(at)
+        self.assertEqual((status, health["health"], health["reasons"]), (200, "ok", []))
+        told = json.loads(self.get(at, "/api/v1/status")[1])
+        asked = self.ask("status")
+        self.assertEqual(set(told), set(asked))
+        self.assertEqual(told["at"], asked["at"])
+        self.assertEqual(told["at"]["http"], [at])
+        events = json.loads(self.get(at, "/api/v1/events?count=1")[1])
+        self.assertEqual((events["schema_version"], events["role"], events["events"][0]["id"]),
+                         (1, "up", 1))
+        self.assertEqual(up.stop(), 0)
+
+    def test_a_racks_metadata_server_tells_that_it_runs(self):
+        rack = self.start_cairn("rack", "serve", "rack", "--listen", "127.0.0.1:0", "--http", "0",
+                                until="Ctrl-C", env=self.env)
+        at = self.http_of(rack)
+        families = self.metrics(at)
+        info = dict(next(iter(families["cairn_build_info"].samples))[1])
+        self.assertEqual(info["role"], "rack")
+        self.assertEqual(self.health(at)[1], {"schema_version": 1, "role": "rack", "health": "ok"})
+        (event,) = self.run_ok("events", "--json").splitlines()
+        self.assertEqual(json.loads(event)["role"], "rack")
+        self.assertEqual(rack.stop(), 0)
+
+    def test_a_token_opens_the_api(self):
+        self.write("token", "short\n")
+        (self.folder / "token").chmod(0o644)
+        refused = ["kv", "serve", "--memory", "--resp", "127.0.0.1:0", "--http", "0",
+                   "--http-token", "token"]
+        self.refused(refused, "token", "chmod 600")
+        (self.folder / "token").chmod(0o600)
+        self.refused(refused, "has 5 characters, and could be guessed")
+        self.write("token", "a-token-of-many-letters\n")
+        (self.folder / "token").chmod(0o600)
+        at = self.http_of(self.start_keys("--http-token", "token"))
+        status, text = self.get(at, "/api/v1/status")
+        self.assertEqual((status, json.loads(text)["schema_version"]), (401, 1))
+        request = urllib.request.Request(f"http://{at}/api/v1/status", headers={
+            "Authorization": "Bearer a-token-of-many-letters"})
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            self.assertEqual(json.load(answer)["health"], "ok")
+
     def test_what_is_no_page_is_answered_with_why(self):
         at = self.http_of(self.start_keys())
         status, text = self.get(at, "/")

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`cairn up`: one process with a replicated volume and a key-value store, and what it keeps."""
 
+import json
 import os
 import re
 import shlex
@@ -15,7 +16,8 @@ from box_support import BoxTest
 
 MIB = 1 << 20
 # Addresses of their own, so that several run at a time.
-PORTS = ("--nbd", "127.0.0.1:0", "--nvme-tcp", "127.0.0.1:0", "--resp", "127.0.0.1:0")
+PORTS = ("--nbd", "127.0.0.1:0", "--nvme-tcp", "127.0.0.1:0", "--resp", "127.0.0.1:0", "--http",
+         "127.0.0.1:0")
 TOOLS = ("qemu-io", "fio", "redis-cli")
 
 
@@ -79,6 +81,9 @@ class Life(UpTest):
         self.assertEqual({each["name"]: each["replicas"] for each in told["volumes"]},
                          {"vol0": 3, "kv0": 3})
         self.assertLess((self.data / "d1").stat().st_blocks * 512, 200 * MIB, "it is sparse")
+        # It is asked for its drives as every server is.
+        self.assertEqual([each["name"] for each in self.ask("drive", "list")["drives"]], ["vol0"])
+        self.assertIn("vol0", self.run_ok("drive", "show", "vol0"))
         self.second_start_is_told(up)
         write = "qemu-io -f raw -c 'write -P 9 100M 8M' -c flush '%s'" % self.uri(up)
         self.shell(write)
@@ -116,6 +121,26 @@ class Life(UpTest):
         self.assertRegex(said, r"degraded: drive d\d: ")
         self.assertTrue(said.endswith("ok: everything has all its copies again\n"), said)
         self.assertEqual(self.health()["health"], "ok")
+        self.everything_of_it_was_an_event(drive)
+
+    def everything_of_it_was_an_event(self, drive):
+        events = [json.loads(line) for line in self.run_ok("events", "--json").splitlines()]
+        self.assertEqual([event["id"] for event in events], list(range(1, len(events) + 1)))
+        of_it = [(event["code"], event["state"]) for event in events
+                 if (event["kind"], event["subject"]) == ("drive", drive)]
+        for code in ("drive_failed", "drive_lost"):
+            self.assertIn((code, "began"), of_it)
+            self.assertIn((code, "over"), of_it)
+        whole = [(event["state"], event["health"]) for event in events
+                 if (event["kind"], event["subject"]) == ("process", "up")
+                 and event["code"] == "health"]
+        self.assertEqual(whole[-1], ("over", "ok"))
+        self.assertIn(("began", "degraded"), whole)
+        self.assertIn("joined", {event["code"] for event in events
+                                 if event["kind"] == "pool_drive"})
+        text = self.run_ok("status")
+        self.assertTrue(text.startswith("ok\n\nDRIVE"), text)
+        self.assertIn("LATELY", text)
 
 
 class Folder(UpTest):

@@ -52,9 +52,9 @@ class Nbd:
             raise Gone("closed")
         return data
 
-    def ask(self, kind, block=0, data=b""):
+    def ask(self, kind, block=0, data=b"", length=BLOCK):
         """The status of a request, and what was read."""
-        length = 0 if kind == FLUSH else BLOCK
+        length = 0 if kind == FLUSH else length
         try:
             self._socket.sendall(struct.pack(">IHHQQI", 0x25609513, 0, kind, 7, block * BLOCK,
                                              length) + data)

@@ -28,13 +28,13 @@ constexpr size_t kClients = 5;
 constexpr int kRounds = 150;
 
 // What they use, and how many bytes each of them has there: no multiple of anything.
-struct Place {
+struct Export {
   const char* name;
   uint64_t share;
 };
 // Memory in many blocks; a disk that takes its time, where a block belongs to several; a stack on
 // one core, which the others ask.
-constexpr Place kPlaces[] = {{"small", 50'021}, {"disk", 1'501}, {"stack", 9'001}};
+constexpr Export kExports[] = {{"small", 50'021}, {"disk", 1'501}, {"stack", 9'001}};
 
 struct Owner {
   uint64_t begin = 0;
@@ -58,15 +58,16 @@ Task<void> change(NbdClient& client, Owner& owner, Rng& rng, uint64_t at, uint32
   std::ranges::copy(data, place);
 }
 
-Task<void> use(env::Env& env, env::Address at, Place place, size_t number, uint64_t seed) {
+Task<void> use(env::Env& env, env::Address at, Export served, size_t number, uint64_t seed) {
   Rng rng(seed + number);
-  Owner owner{.begin = 777 + number * place.share, .expected = Content(place.share)};
+  Owner owner{.begin = 777 + number * served.share, .expected = Content(served.share)};
   NbdClient client(env);
-  const Result<Told> told = co_await client.arrive(at, place.name, number % 2 == 0);
+  const Result<Told> told = co_await client.arrive(at, served.name, number % 2 == 0);
   must(told);
   for (int i = 0; i < kRounds; ++i) {
-    const uint64_t from = rng.below(place.share);
-    const auto max = std::min<uint64_t>(place.share - from, rng.below(3) == 0 ? place.share : 1500);
+    const uint64_t from = rng.below(served.share);
+    const auto max =
+        std::min<uint64_t>(served.share - from, rng.below(3) == 0 ? served.share : 1500);
     const auto length = static_cast<uint32_t>(1 + rng.below(max));
     if (rng.below(3) != 0) {
       co_await change(client, owner, rng, from, length);
@@ -79,7 +80,7 @@ Task<void> use(env::Env& env, env::Address at, Place place, size_t number, uint6
     EXPECT_TRUE(same) << "client " << number << ", round " << i;
   }
   const Result<Answer> read =
-      co_await client.call({Command::kRead, owner.begin, static_cast<uint32_t>(place.share), 0});
+      co_await client.call({Command::kRead, owner.begin, static_cast<uint32_t>(served.share), 0});
   EXPECT_TRUE(must(read).data == owner.expected) << "client " << number;
 }
 
@@ -108,10 +109,10 @@ WORLD_TEST(NbdOracle, SeveralConnectionsFindWhatTheyWrote) {
                                                           .direct = disk.direct});
   co_await door.open(scene.any_port());
   const uint64_t seed = env.rng().next();
-  for (const Place& place : kPlaces) {
+  for (const Export& served : kExports) {
     std::vector<Task<void>> clients;
     for (size_t i = 0; i < kClients; ++i) {
-      clients.push_back(use(env, door.address, place, i, seed));
+      clients.push_back(use(env, door.address, served, i, seed));
     }
     co_await task::when_all(std::move(clients));
   }

@@ -34,7 +34,7 @@ Result<uint64_t> number_of(const Result<Reply>& reply) {
   return decode(reply->body);
 }
 
-rpc::Request request(LedgerMethod method, std::string body = {}) {
+rpc::MethodCall request(LedgerMethod method, std::string body = {}) {
   return {.method = static_cast<uint16_t>(method), .body = std::move(body)};
 }
 

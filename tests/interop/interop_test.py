@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Cairn and the Linux kernel speak NVMe/TCP, NBD and virtio with each other.
 
-    interop_test.py [--suite kernel_host|kernel_target|kernel_nbd|kernel_vhost]
+    interop_test.py [--suite kernel_host|kernel_target|kernel_nbd|kernel_vhost|kernel_pool]
                     [--program build/apps/cairn] [--folder build/interop] [-k fio] [-v]
 
 The short form, for CI, is one kernel and the core cases: its host meets `cairn serve`, or while
@@ -20,6 +20,7 @@ sys.dont_write_bytecode = True
 from kernel_host import (OnCairnBox, OnePathOnCairnBox, OnKernelTarget,  # noqa: E402
                          with_cases)
 from kernel_nbd import KernelNbd  # noqa: E402
+from kernel_pool import KernelPool  # noqa: E402
 from kernel_target import CairnHost  # noqa: E402
 from kernel_vhost import KernelVhost  # noqa: E402
 from linux_guest import KERNELS  # noqa: E402
@@ -52,8 +53,14 @@ def kernel_vhost(_full, kernel, **settings):
     yield type("KernelVhost", (KernelVhost,), {"kernel": kernel, **settings})
 
 
+def kernel_pool(_full, kernel, **settings):
+    """Yields test cases: volumes with replicas at the target of a kernel that it chooses itself."""
+    if kernel in SHORT_KERNELS:
+        yield type("KernelPool", (KernelPool,), settings)
+
+
 SUITES = {"kernel_host": kernel_host, "kernel_target": kernel_target, "kernel_nbd": kernel_nbd,
-          "kernel_vhost": kernel_vhost}
+          "kernel_vhost": kernel_vhost, "kernel_pool": kernel_pool}
 
 
 def make_suite(args, name_patterns):

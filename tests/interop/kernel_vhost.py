@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """QEMU and its guest use drives that `cairn serve --vhost-user` serves: firmware boots from
 one, a kernel makes file systems on them in both layouts of virtqueues, sees a resize, and notices
-nothing when the server is killed under verified I/O."""
+nothing when the server is killed under verified I/O. A file system on a volume outlives boxes."""
 
 import json
 import pathlib
@@ -14,10 +14,12 @@ import unittest
 
 from kernel_host import at_end
 from linux_guest import Guest, Setup, wait_until
+from pool import Pool
 from target import why_no_command
 
 MIB = 1 << 20
 TOLD = b"cairn boots this machine\r\n\0"
+BOXES = ("box0", "box1", "box2")
 TOLD_SECTOR = 9  # in the middle of the second block of 4 KiB
 
 
@@ -99,15 +101,33 @@ class KernelVhost(unittest.TestCase):
             "grows": "mem:size=64M"})
         at_end(cls, cls.server.kill)
         cls.server.start()
+        cls.start_volume()
         setup = Setup(kernel=cls.kernel, network=None, shared_memory=True, cpus=2, qemu_args=(
             *cls.server.device("split", "--queues", "2"),
             *cls.server.device("packed", "--queues", "2", "--packed"),
-            *cls.server.device("grows")))
+            *cls.server.device("grows"),
+            *cls.volume_server.device("volume")))
         cls.guest = Guest.boot(cls.guests, cls.folder / "guest", setup)
         at_end(cls, cls.guest.kill)
         cls.guest.check("modprobe -a ext4 xfs")
         serials = cls.guest.check("grep . /sys/block/vd*/serial")
         cls.disk = {name: disk for disk, name in re.findall(r"/(vd\w+)/serial:(\w+)", serials)}
+
+    @classmethod
+    def start_volume(cls):
+        """A volume of three replicas, and a server for it alone."""
+        cls.pool = Pool(cls.program, cls.folder / "pool")
+        at_end(cls, cls.pool.kill)
+        for name in BOXES:
+            cls.pool.start_box(name)
+        cls.pool.start_arbiter()
+        for name in BOXES:
+            cls.pool.add(name)
+        cls.pool.ask("volume", "create", "vol0", "--size", "64M", "--replicas", "3")
+        cls.volume_server = Server(cls.program, cls.pool.folder,
+                                   {"volume": cls.pool.drive("vol0")})
+        at_end(cls, cls.volume_server.kill)
+        cls.volume_server.start()
 
     def run_in_guest(self, *commands, answer=None):
         status, output = self.guest.run("set -e; " + "; ".join(commands), limit_s=300,
@@ -146,6 +166,31 @@ class KernelVhost(unittest.TestCase):
                     "umount /mnt", f"mount -t {kind} -o ro {disk} /mnt",
                     "chroot /mnt /bin/busybox sh -c 'echo from $0 of a new root' sh", "umount /mnt")
                 self.assertIn("of a new root", told)
+
+    def test_files_on_a_volume_outlive_boxes(self):
+        disk = f"/dev/{self.disk['volume']}"
+        wrote = self.run_in_guest(
+            f"mkfs.ext4 -q -F {disk}", f"mount -t ext4 {disk} /mnt",
+            "fio --name=v --directory=/mnt --rw=randwrite --bs=4k --size=4m --ioengine=libaio"
+            " --iodepth=16 --direct=1 --verify=crc32c --verify_backlog=64 --do_verify=1"
+            " --end_fsync=1 --eta=never --output=/tmp/fio & fio=$!",
+            "ask box kill", "dd if=/dev/urandom of=/mnt/big bs=64k count=128 status=none",
+            "wait $fio", "sync", "cd /mnt", "sha256sum big v.0.0", "cd /", "umount /mnt",
+            f"e2fsck -f -n {disk} >/dev/null 2>&1",
+            answer=lambda _args: self.pool.kill(BOXES[0]))
+        sums = re.findall(r"[0-9a-f]{64}  \S+", wrote)
+        self.assertEqual(len(sums), 2, wrote)
+        self.assertGreater(self.pool.lacking("vol0"), 0)
+        # It comes back, is caught up, and then it alone has all of it.
+        self.pool.start_box(BOXES[0])
+        wait_until(lambda: self.pool.lacking("vol0") == 0, 120, "what it missed is copied")
+        for name in BOXES[1:]:
+            self.pool.kill(name)
+        found = self.run_in_guest(
+            f"e2fsck -f -n {disk} >/dev/null 2>&1", f"mount -t ext4 -o ro {disk} /mnt", "cd /mnt",
+            "sha256sum big v.0.0", "cd /", "umount /mnt")
+        self.assertEqual(re.findall(r"[0-9a-f]{64}  \S+", found), sums)
+        self.assertNotIn("I/O error", (self.guest.folder / "console").read_text(errors="replace"))
 
     def test_discard_and_zeroes_clear_blocks(self):
         disk = f"/dev/{self.disk['split']}"

@@ -188,5 +188,50 @@ TEST(ServedStoreScenario, LosesNothingAndCountsNothingTwice) {
 
 TEST(ServedStoreScenario, NorThroughTls) { EXPECT_EQ(count_under_faults(true), ""); }
 
+// Takes a lease of a second, and keeps it alive no more.
+Task<void> leave_a_key(Env& env, env::Address server) {
+  const std::unique_ptr<meta::Store> store = meta::remote_store(env, {.servers = {server}});
+  const Result<meta::Lease> lease = co_await store->grant(1_s);
+  if (lease) {
+    Batch batch;
+    batch.put("key", "", lease->id);
+    [[maybe_unused]] const Result<Committed> put = co_await store->commit(std::move(batch));
+  }
+  co_await store->close();
+}
+
+// Holders could not renew their leases meanwhile, as during a restart.
+TEST(ServedStore, AServerThatStoodStillGivesLeasesTheirFullTimeAgain) {
+  for (const bool restarts : {false, true}) {
+    SCOPED_TRACE(restarts);
+    meta::State state;
+    sim::Cluster cluster;
+    sim::Node& server = cluster.node("server");
+    const env::Address at = server.address(kPort);
+    server.start([&](Env& env) { return serve(env, at, state, false); });
+    cluster.node("a").start([at](Env& env) { return leave_a_key(env, at); });
+    const auto is_there = [&] { return state.get("key", state.revision()).has_value(); };
+    ASSERT_TRUE(cluster.run_until(is_there, 5_s));
+    for (int i = 0; i < 3; ++i) {
+      cluster.run_for(200_ms);
+      if (restarts) {
+        server.kill();
+      } else {
+        server.pause();
+      }
+      cluster.run_for(3_s);
+      if (restarts) {
+        server.restart();
+      } else {
+        server.resume();
+      }
+      cluster.run_for(700_ms);
+      EXPECT_TRUE(is_there());
+    }
+    cluster.run_for(700_ms);
+    EXPECT_FALSE(is_there());
+  }
+}
+
 }  // namespace
 }  // namespace cairn::meta_tests

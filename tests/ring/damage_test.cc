@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -13,6 +14,7 @@
 
 #include "base/bytes.h"
 #include "kv/chain/client.h"
+#include "kv/ring/roster.h"
 #include "tests/ring/kv_cluster.h"
 #include "world/sim/cluster.h"
 
@@ -29,14 +31,15 @@ sim::ClusterOptions with_blocks() {
   return options;
 }
 
-KvClusterOptions on_disks() {
-  return {.nodes = 3, .nodes_first = 3, .clients = 0, .on_disk = true};
+KvClusterOptions on_disks(size_t nodes) {
+  return {
+      .nodes = nodes, .nodes_first = 3, .clients = 0, .keys = 0, .on_disk = true, .scans = true};
 }
 
-// Three nodes with stores on disks, and one user.
+// Three nodes with stores on disks, others that may join, and one user.
 class Cluster {
  public:
-  Cluster() : kv_(on_disks()), cluster_(with_blocks()) {
+  explicit Cluster(size_t nodes = 3) : kv_(on_disks(nodes)), cluster_(with_blocks()) {
     kv_.start(cluster_);
     EXPECT_TRUE(cluster_.run_until([this] { return kv_.chain_of("a").size() == 3; }, 30_s));
   }
@@ -71,12 +74,44 @@ class Cluster {
     return cluster_.run_until(is_so, time);
   }
   size_t at(const std::string& key, size_t position) { return kv_.chain_of(key)[position]; }
+  // Whether a node has a part in the ring, and of how many ranges it is still being filled, besides
+  // those that wait for their turn.
+  bool joined(size_t number) const { return share(number).running + share(number).joining > 0; }
+  size_t joining(size_t number) const {
+    const ring::Share share = this->share(number);
+    return share.wanted - share.running;
+  }
+  void start_all() { kv_.start_all(cluster_); }
+  bool settles(Duration time = 60_s) {
+    return cluster_.run_until([this] { return kv_.unrest().empty(); }, time);
+  }
+  // What the nodes tell together in scans from now on, once each has told all twice.
+  std::set<std::string> listed(size_t nodes, Duration time = 20_s) {
+    std::vector<uint64_t> before;
+    for (size_t i = 0; i < nodes; ++i) before.push_back(kv_.scans(i));
+    const auto all_did = [&] {
+      for (size_t i = 0; i < nodes; ++i) {
+        if (kv_.scans(i) < before[i] + 2) return false;
+      }
+      return true;
+    };
+    if (!cluster_.run_until(all_did, time)) return {"(not all were listed)"};
+    std::set<std::string> all;
+    for (size_t i = 0; i < nodes; ++i) all.insert(kv_.listed(i).begin(), kv_.listed(i).end());
+    return all;
+  }
 
  private:
   std::string write(const std::string& key, const Command& command) {
     std::string told;
     play([&, key, command](env::Env& env) { return write_once(env, key, command, told); });
     return told;
+  }
+  ring::Share share(size_t number) const {
+    if (kv_.node(number) == nullptr) return {};
+    const ring::View* view = kv_.node(number)->replica().view();
+    if (view == nullptr) return {};
+    return ring::shares(*view)[kv_.node(number)->replica().self()];
   }
   void play(env::Program program) {
     cluster_.node("user").start(std::move(program));
@@ -155,6 +190,64 @@ TEST(RingDamage, TheTailAloneHasAGoodRecord) {
   EXPECT_EQ(cluster.get("a", 60), "only at the tail");
   for (size_t position = 0; position < 2; ++position) {
     EXPECT_EQ(cluster.stats(cluster.at("a", position)).repaired, 1u);
+  }
+}
+
+std::string key_of(int n) { return fmt::format("a key of its own {:02}", n); }
+std::string value_of(int n) { return fmt::format("a value of its own {:02}", n); }
+
+std::set<std::string> put_many(Cluster& cluster, int count) {
+  std::set<std::string> all;
+  for (int n = 0; n < count; ++n) {
+    EXPECT_EQ(cluster.put(key_of(n), value_of(n)), "0");
+    all.insert(key_of(n));
+  }
+  return all;
+}
+
+TEST(RingDamage, AScanTellsAllKeysThoughRecordsRotted) {
+  Cluster cluster;
+  const std::set<std::string> all = put_many(cluster, 20);
+  EXPECT_EQ(cluster.listed(3), all);
+  // The value of one, and the key of another, which its own store cannot tell any more: both where
+  // they are listed.
+  const size_t first = cluster.at(key_of(3), 0);
+  EXPECT_GE(cluster.rot(first, value_of(3)), 1);
+  EXPECT_EQ(cluster.listed(3), all);
+  EXPECT_GE(cluster.stats(first).repaired, 1u);
+  const size_t second = cluster.at(key_of(7), 0);
+  EXPECT_GE(cluster.rot(second, key_of(7)), 1);
+  EXPECT_EQ(cluster.listed(3), all);
+  EXPECT_GE(cluster.stats(second).unnamed, 1u);
+  EXPECT_EQ(cluster.stats(second).unrepaired, 0u);
+  EXPECT_EQ(cluster.get(key_of(7), 20), value_of(7));
+}
+
+TEST(RingDamage, ANodeThatJoinsGetsAllKeysThoughRecordsRottedWhereItIsFilledFrom) {
+  Cluster cluster(4);
+  put_many(cluster, 40);
+  for (size_t node = 0; node < 3; ++node) {
+    for (int n = static_cast<int>(node); n < 40; n += 6) {
+      EXPECT_GE(cluster.rot(node, n % 2 == 0 ? key_of(n) : value_of(n)), 1);
+    }
+  }
+  cluster.start_all();
+  EXPECT_TRUE(cluster.run_until([&] { return cluster.joined(3); }, 10_s));
+  EXPECT_TRUE(cluster.settles());
+  for (int n = 0; n < 40; ++n) EXPECT_EQ(cluster.get(key_of(n), 6), value_of(n));
+}
+
+// Nobody can read its value any more: its range waits, and all others go on.
+TEST(RingDamage, ARecordThatRottedEverywhereHoldsUpItsRangeAlone) {
+  Cluster cluster(4);
+  put_many(cluster, 40);
+  for (size_t node = 0; node < 3; ++node) EXPECT_GE(cluster.rot(node, value_of(5)), 1);
+  cluster.start_all();
+  EXPECT_TRUE(cluster.run_until([&] { return cluster.joined(3); }, 10_s));
+  EXPECT_TRUE(cluster.run_until([&] { return cluster.joining(3) <= 1; }, 60_s));
+  EXPECT_EQ(cluster.get(key_of(5), 1, 2_s), "timed_out");
+  for (int n = 0; n < 40; ++n) {
+    if (n != 5) EXPECT_EQ(cluster.get(key_of(n), 3), value_of(n));
   }
 }
 

@@ -49,9 +49,7 @@ sim::Scenario scenario_of(const char* name, const KvClusterOptions& options) {
   using Kind = sim::Fault::Kind;
   sim::Scenario scenario{.name = name};
   scenario.make = [options] { return std::make_unique<RingWorkload>(options); };
-  // A store that is lost within a lease of a stop of the metadata server may be all that its chains
-  // have when that goes on: the others' leases can end before that of the node that is dead.
-  if (!options.loses_stores) scenario.faults.nodes = {"store"};
+  scenario.faults.nodes = {"store"};
   if (!options.proxies)
     scenario.faults.nodes.insert(scenario.faults.nodes.end(), {"client0", "client1"});
   for (size_t i = 0; i < options.nodes_first; ++i) {

@@ -168,6 +168,25 @@ Task<void> KvCluster::dump(env::Env& env, size_t number, Keyspace& keys, task::C
   }
 }
 
+Task<void> KvCluster::list_keys(env::Env& env, size_t number, chain::Replica& replica,
+                                task::CancelToken token) {
+  while (!token.requested()) {
+    std::set<std::string> keys;
+    uint64_t cursor = 0;
+    bool is_whole = true;
+    do {
+      Result<ScanPage> page = co_await replica.scan(cursor, 10);
+      is_whole = is_whole && page && page->unreadable == 0;
+      if (!page) break;
+      for (std::string& key : page->keys) keys.insert(std::move(key));
+      cursor = page->next;
+    } while (cursor != 0);
+    if (is_whole) listed_[number].keys = std::move(keys);
+    listed_[number].scans += is_whole ? 1 : 0;
+    [[maybe_unused]] const Result<void> slept = co_await task::sleep_for(env, 200_ms, token);
+  }
+}
+
 std::string KvCluster::stored_value(size_t number, const std::string& stored) const {
   if (options_.on_disk) {
     const auto found = dumps_[number].find(stored);
@@ -183,12 +202,12 @@ Task<void> KvCluster::serve_node(env::Env& env, size_t number, Keyspace& keys) {
   const std::unique_ptr<meta::Store> store = meta::remote_store(
       env, {.servers = {store_address()}, .timeout = 2_s, .connect_timeout = 500_ms});
   chain::NodeOptions options{.address = cluster_->node(name_of(number)).address(kNodePort)};
-  options.place.machine = name_of(number);
+  options.location.machine = name_of(number);
   options.replica = options_.replica;
   options.membership.lease = 1_s;
   options.controller.name = name_of(number);
   options.controller.election_ttl = 1_s;
-  options.controller.give_up_after = 4_s;
+  options.controller.absence.give_up_after = 4_s;
   options.controller.plan = {.replicas = 3, .members_min = options_.nodes_first};
   chain::Node node(env, keys, *store, *self, options);
   running_[number].node = &node;
@@ -196,6 +215,7 @@ Task<void> KvCluster::serve_node(env::Env& env, size_t number, Keyspace& keys) {
   task::CancelSource stop;
   task::Gate gate;
   gate.spawn(dump(env, number, keys, stop.token()));
+  if (options_.scans) gate.spawn(list_keys(env, number, node.replica(), stop.token()));
   if (options_.proxies && number < options_.clients) {
     gate.spawn(run_proxy(env, number, node.replica()));
   }

@@ -32,13 +32,18 @@ struct KvClusterOptions {
   bool leaves = false;
   bool on_disk = false;           // nodes have real stores on simulated disks
   chain::ReplicaOptions replica;  // of each node
+  bool scans = false;             // nodes list their keys again and again
   bool proxies = false;           // clients are inside the first nodes, and use their keyspaces
 };
 
 class KvCluster {
  public:
   explicit KvCluster(const KvClusterOptions& options)
-      : options_(options), media_(options.nodes), running_(options.nodes), dumps_(options.nodes) {}
+      : options_(options),
+        media_(options.nodes),
+        running_(options.nodes),
+        dumps_(options.nodes),
+        listed_(options.nodes) {}
 
   void start(sim::Cluster& cluster);
   // Clients stop writing, and read each key once more.
@@ -68,6 +73,11 @@ class KvCluster {
   // Of the metadata server.
   env::Address store_address() const;
 
+  // The keys that a node told in its last whole scan, if it was without damage; and how many scans
+  // were whole.
+  const std::set<std::string>& listed(size_t number) const { return listed_[number].keys; }
+  uint64_t scans(size_t number) const { return listed_[number].scans; }
+
   uint64_t ended() const { return ended_; }
   // What keeps the nodes from being equal and at rest; empty: nothing.
   std::string unrest() const;
@@ -87,6 +97,8 @@ class KvCluster {
   task::Task<void> serve_node(env::Env& env, size_t number, Keyspace& keys);
   // Again and again, once clients rest: what a node's store holds.
   task::Task<void> dump(env::Env& env, size_t number, Keyspace& keys, task::CancelToken token);
+  task::Task<void> list_keys(env::Env& env, size_t number, chain::Replica& replica,
+                             task::CancelToken token);
   std::string stored_value(size_t number, const std::string& stored) const;
   task::Task<void> run_client(env::Env& env, size_t number);
   task::Task<void> run_proxy(env::Env& env, size_t number, chain::Replica& replica);
@@ -105,6 +117,11 @@ class KvCluster {
   std::vector<TestMedium> media_;
   std::vector<Running> running_;
   std::vector<std::map<std::string, std::string>> dumps_;
+  struct Listed {
+    std::set<std::string> keys;
+    uint64_t scans = 0;
+  };
+  std::vector<Listed> listed_;
   sim::Cluster* cluster_ = nullptr;
   std::map<std::string, std::vector<KeyOp>> ops_;
   std::map<size_t, uint64_t> versions_;  // seen by clients, by key

@@ -111,14 +111,14 @@ struct Outcome {
   Duration took;
 };
 
-Task<void> call_into(Env& env, rpc::Client& client, Request request, rpc::CallOptions options,
+Task<void> call_into(Env& env, rpc::Client& client, MethodCall request, rpc::CallOptions options,
                      Outcome& outcome) {
   const Time begin = env.now();
   outcome.reply = co_await client.call(std::move(request), options, {});
   outcome.took = env.now() - begin;
 }
 
-Outcome call_once(Stage& stage, const char* node, const Request& request,
+Outcome call_once(Stage& stage, const char* node, const MethodCall& request,
                   rpc::CallOptions options = {}) {
   Outcome outcome;
   stage.run_client(node, [&](Env& env, rpc::Client& client) {

@@ -27,8 +27,8 @@
 namespace cairn::rpc_tests {
 
 using env::Env;
+using rpc::MethodCall;
 using rpc::Reply;
-using rpc::Request;
 using task::Task;
 
 // What it can be asked.

@@ -3,6 +3,8 @@
 // of volumes and of their snapshots.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <cstdint>
 #include <map>
 #include <set>
@@ -10,6 +12,9 @@
 #include <utility>
 #include <vector>
 
+#include "env/env.h"
+#include "task/deadline.h"
+#include "task/task.h"
 #include "volume/medium_testing.h"
 #include "volume/types.h"
 #include "volume/volume_drive.h"
@@ -20,6 +25,12 @@ inline constexpr uint64_t kExtent = volume::kExtentBytesMin;
 inline constexpr uint64_t kExtentBlocks = kExtent / volume::TestMedium::kBlock;
 inline constexpr size_t kDrives = 5;
 inline constexpr uint32_t kVolumeExtents = 6;  // of data, each
+inline std::string uri_of(size_t drive) { return fmt::format("m{}", drive); }
+
+// Waits, or until the node stops.
+inline task::Task<void> nap(env::Env& env, Duration time) {
+  [[maybe_unused]] const Result<void> slept = co_await task::sleep_for(env, time, env.stop_token());
+}
 
 // What a volume's blocks may hold. Changes have numbers that grow; a write writes its own, and one
 // that clears the block writes zero.
@@ -101,10 +112,13 @@ struct ClusterFacts {
   std::map<std::string, SnapshotFacts> snapshots;
   // Clients stop writing: each opens its volume, waits until it is healed, and reads all of it.
   bool is_resting = false;
-  uint64_t last_write = 0;      // numbers writes
-  uint64_t writes = 0;          // that were answered
+  uint64_t last_write = 0;  // numbers writes
+  uint64_t writes = 0;      // that were answered
+  uint64_t snapshots_made = 0;
   uint64_t snapshots_read = 0;  // all blocks of one
-  std::string failure;          // the first
+  uint64_t cloned = 0;
+  uint64_t unshared = 0;  // extents that were copied before they were written
+  std::string failure;    // the first
 
   // A change that snapshots under way may have.
   void begin(VolumeFacts& volume, uint64_t block, uint64_t change, uint64_t value);

@@ -35,19 +35,19 @@ class VolumeWorkload final : public sim::Workload {
   std::string check(sim::Cluster& cluster) override {
     const Time end = Time{} + (losses_ == Losses::kBoxes ? kLongFaultPhase : kFaultPhase);
     if (cluster.now() >= end) {
-      cluster_.heal_drives();
+      cluster_.faults().heal();
     } else if (cluster.now() > Time{} + 2_s) {
-      cluster_.hurt_drives(*rng_);
-      if (losses_ == Losses::kBoxes) cluster_.lose_boxes(cluster, *rng_);
+      cluster_.faults().hurt(*rng_);
+      if (losses_ == Losses::kBoxes) cluster_.faults().lose_boxes(cluster, *rng_);
     }
     return cluster_.failure().empty() ? cluster_.audit(false) : cluster_.failure();
   }
   std::string check_healed(sim::Cluster& cluster) override {
-    cluster_.heal_drives();
+    cluster_.faults().heal();
     // What faults left no time for.
     const auto has_all = [this] {
-      const VolumeCluster::Counters& done = cluster_.counters();
-      return std::min({done.made, cluster_.snapshots_read(), done.cloned, done.unshared}) > 1;
+      const ClusterFacts& done = cluster_.facts();
+      return std::min({done.snapshots_made, done.snapshots_read, done.cloned, done.unshared}) > 1;
     };
     if (!cluster.run_until(has_all, 120_s)) return "snapshots cannot be made, read or cloned";
     cluster_.rest();

@@ -83,108 +83,73 @@ Task<Result<T>> MailLink::ask(std::function<Task<Result<T>>(ArbiterLink&, Cancel
   co_return fail(Errc::kUnreachable, "no arbiter leads");
 }
 
+template <class T, class... Params, class... Args>
+Task<Result<T>> MailLink::send(Task<Result<T>> (ArbiterLink::*call)(Params...), CancelToken token,
+                               Args... args) {
+  return ask<T>([call, args...](ArbiterLink& arbiter,
+                                CancelToken stop) { return (arbiter.*call)(args..., stop); },
+                token);
+}
+
 Task<Result<volume::Opened>> MailLink::open(volume::OpenArgs args, CancelToken token) {
-  return ask<volume::Opened>(
-      [args](ArbiterLink& arbiter, CancelToken stop) { return arbiter.open(args, stop); }, token);
+  return send(&ArbiterLink::open, token, args);
 }
 
 Task<Result<volume::Renewed>> MailLink::renew(volume::Session session, CancelToken token) {
-  return ask<volume::Renewed>(
-      [session](ArbiterLink& arbiter, CancelToken stop) { return arbiter.renew(session, stop); },
-      token);
+  return send(&ArbiterLink::renew, token, session);
 }
 
 Task<Result<void>> MailLink::close(volume::Session session, bool is_clean, CancelToken token) {
-  return ask<void>(
-      [session, is_clean](ArbiterLink& arbiter, CancelToken stop) {
-        return arbiter.close(session, is_clean, stop);
-      },
-      token);
+  return send(&ArbiterLink::close, token, session, is_clean);
 }
 
 Task<Result<std::vector<volume::Mapping>>> MailLink::table(volume::Session session, uint32_t first,
                                                            CancelToken token) {
-  return ask<std::vector<volume::Mapping>>(
-      [session, first](ArbiterLink& arbiter, CancelToken stop) {
-        return arbiter.table(session, first, stop);
-      },
-      token);
+  return send(&ArbiterLink::table, token, session, first);
 }
 
 Task<Result<std::vector<volume::Mapping>>> MailLink::allocate(volume::Session session,
                                                               std::vector<uint32_t> extents,
                                                               CancelToken token) {
-  return ask<std::vector<volume::Mapping>>(
-      [session, extents](ArbiterLink& arbiter, CancelToken stop) {
-        return arbiter.allocate(session, extents, stop);
-      },
-      token);
+  return send(&ArbiterLink::allocate, token, session, extents);
 }
 
 Task<Result<void>> MailLink::release(volume::Session session, std::vector<uint32_t> extents,
                                      CancelToken token) {
-  return ask<void>(
-      [session, extents](ArbiterLink& arbiter, CancelToken stop) {
-        return arbiter.release(session, extents, stop);
-      },
-      token);
+  return send(&ArbiterLink::release, token, session, extents);
 }
 
 Task<Result<std::vector<volume::Mapping>>> MailLink::report(volume::Session session,
                                                             std::vector<volume::LegReport> legs,
                                                             CancelToken token) {
-  return ask<std::vector<volume::Mapping>>(
-      [session, legs](ArbiterLink& arbiter, CancelToken stop) {
-        return arbiter.report(session, legs, stop);
-      },
-      token);
+  return send(&ArbiterLink::report, token, session, legs);
 }
 
 Task<Result<volume::Mapping>> MailLink::relocate(volume::Session session, volume::Relocation what,
                                                  CancelToken token) {
-  return ask<volume::Mapping>(
-      [session, what](ArbiterLink& arbiter, CancelToken stop) {
-        return arbiter.relocate(session, what, stop);
-      },
-      token);
+  return send(&ArbiterLink::relocate, token, session, what);
 }
 
 Task<Result<std::vector<volume::CopyPlace>>> MailLink::begin_copies(volume::Session session,
                                                                     std::vector<uint32_t> extents,
                                                                     CancelToken token) {
-  return ask<std::vector<volume::CopyPlace>>(
-      [session, extents](ArbiterLink& arbiter, CancelToken stop) {
-        return arbiter.begin_copies(session, extents, stop);
-      },
-      token);
+  return send(&ArbiterLink::begin_copies, token, session, extents);
 }
 
 Task<Result<std::vector<volume::Mapping>>> MailLink::end_copies(volume::Session session,
                                                                 std::vector<volume::CopyEnd> copies,
                                                                 CancelToken token) {
-  return ask<std::vector<volume::Mapping>>(
-      [session, copies](ArbiterLink& arbiter, CancelToken stop) {
-        return arbiter.end_copies(session, copies, stop);
-      },
-      token);
+  return send(&ArbiterLink::end_copies, token, session, copies);
 }
 
 Task<Result<volume::Asked>> MailLink::asked(volume::Session session, Duration wait,
                                             CancelToken token) {
-  return ask<volume::Asked>(
-      [session, wait](ArbiterLink& arbiter, CancelToken stop) {
-        return arbiter.asked(session, wait, stop);
-      },
-      token);
+  return send(&ArbiterLink::asked, token, session, wait);
 }
 
 Task<Result<void>> MailLink::freeze(volume::Session session, std::string snapshot, bool is_ready,
                                     CancelToken token) {
-  return ask<void>(
-      [session, snapshot, is_ready](ArbiterLink& arbiter, CancelToken stop) {
-        return arbiter.freeze(session, snapshot, is_ready, stop);
-      },
-      token);
+  return send(&ArbiterLink::freeze, token, session, snapshot, is_ready);
 }
 
 }  // namespace cairn::volume_tests

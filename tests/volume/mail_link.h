@@ -70,6 +70,10 @@ class MailLink final : public volume::ArbiterLink {
                                   task::CancelToken token) override;
 
  private:
+  // A call at an arbiter; its answer, or why there is none.
+  template <class T, class... Params, class... Args>
+  task::Task<Result<T>> send(task::Task<Result<T>> (volume::ArbiterLink::*call)(Params...),
+                             task::CancelToken token, Args... args);
   // `call` is run at an arbiter, with what it captured; its answer, or why there is none.
   template <class T>
   task::Task<Result<T>> ask(

@@ -28,18 +28,14 @@ namespace {
 constexpr uint16_t kStorePort = 4431;
 constexpr uint16_t kArbiterPort = 4440;
 constexpr uint64_t kDriveExtents = 32;
-constexpr size_t kRelativesMax = 3;  // snapshots and clones at a time
-
-std::string uri_of(size_t drive) { return fmt::format("m{}", drive); }
-
-Task<void> nap(env::Env& env, Duration time) {
-  [[maybe_unused]] const Result<void> slept = co_await task::sleep_for(env, time, env.stop_token());
-}
 
 }  // namespace
 
 VolumeCluster::VolumeCluster(Way way)
-    : way_(way), media_(arbiter::test_media(kDrives, kDriveExtents)) {
+    : way_(way),
+      media_(arbiter::test_media(kDrives, kDriveExtents)),
+      faults_(media_, mail_, [this](const std::string& uri) { return can_lose(uri); }),
+      operator_(facts_) {
   facts_.volumes["v0"] = {.name = "v0", .oracle = {}};
   facts_.volumes["v1"] = {.name = "v1", .replicas = 2, .oracle = {}};
 }
@@ -83,7 +79,7 @@ Task<void> VolumeCluster::run_arbiter(env::Env& env, std::string name, env::Addr
   arbiters_[name] = &arbiter;
   task::Gate gate;
   gate.spawn(arbiter.run());
-  gate.spawn(make_pool(env, arbiter));
+  gate.spawn(operator_.run(env, arbiter));
   if (way_ == Way::kRpc) {
     co_await serve_calls(env, arbiter, name);
   } else {
@@ -102,92 +98,6 @@ Task<void> VolumeCluster::serve_calls(env::Env& env, ArbiterHost& arbiter, std::
     [[maybe_unused]] const Result<void> stopped = co_await never.wait(env.stop_token());
   }
   co_await server.close();
-}
-
-// Whoever leads adds what is missing.
-Task<void> VolumeCluster::make_pool(env::Env& env, ArbiterHost& host) {
-  while (!env.stop_token().requested()) {
-    {
-      Result<ArbiterHost::Use> arbiter = host.use();
-      for (size_t i = 0; arbiter && i < kDrives; ++i) {
-        const auto is_it = [&](const auto& each) { return each.second.info.uri == uri_of(i); };
-        if (std::ranges::any_of((*arbiter)->pool().members(), is_it)) continue;
-        [[maybe_unused]] const Result<volume::MegaVolInfo> added =
-            co_await (*arbiter)->add_mega_vol({.uri = uri_of(i)}, env.stop_token());
-      }
-      const bool is_whole = arbiter && (*arbiter)->pool().members().size() == kDrives;
-      for (const char* name : {"v0", "v1"}) {
-        if (!is_whole || is_destroying_) break;
-        [[maybe_unused]] const Result<arbiter::VolumeRecord> made =
-            co_await (*arbiter)->create({.name = name,
-                                         .bytes = kVolumeExtents * kExtent,
-                                         .replicas = facts_.volumes[name].replicas});
-      }
-      if (is_whole && !facts_.is_resting) co_await use_snapshots(env, **arbiter);
-      if (is_whole && is_destroying_) co_await destroy_volumes(**arbiter);
-    }
-    co_await nap(env, 500_ms);
-  }
-}
-
-// What operators do now and then.
-Task<void> VolumeCluster::use_snapshots(env::Env& env, arbiter::Arbiter& arbiter) {
-  std::vector<std::string> there;
-  std::vector<std::string> writable;
-  for (const auto& [id, volume] : arbiter.pool().volumes()) {
-    if (volume.record.is_leaving) continue;
-    (volume.record.is_snapshot ? there : writable).push_back(volume.record.name);
-  }
-  const auto any_of = [&](const std::vector<std::string>& names) {
-    return names[env.rng().below(names.size())];
-  };
-  const bool has_room = there.size() + writable.size() < 2 + kRelativesMax;
-  const uint64_t what = env.rng().below(100);
-  if (what < 50 && has_room && !writable.empty()) {
-    co_await make_snapshot(arbiter, any_of(writable));
-  } else if (what < 70 && has_room && !there.empty()) {
-    const std::string from = any_of(there);
-    const std::string name = fmt::format("c{}", ++last_snapshot_);
-    VolumeFacts& facts = facts_.volumes[name];
-    facts.name = name;
-    for (uint64_t block = 0; block < kVolumeExtents * kExtentBlocks; ++block) {
-      const SnapshotFacts& snapshot = facts_.snapshots[from];
-      const auto seen = snapshot.seen.find(block);
-      facts.oracle.seed(block, seen == snapshot.seen.end() ? snapshot.values(block)
-                                                           : std::set<uint64_t>{seen->second});
-    }
-    const Result<arbiter::VolumeRecord> made = co_await arbiter.clone(from, name);
-    counters_.cloned += made ? 1 : 0;
-  } else if (what < 90) {
-    for (const std::string& name : writable) {
-      if (name.starts_with("c")) there.push_back(name);
-    }
-    if (there.empty()) co_return;
-    [[maybe_unused]] const Result<void> gone = co_await arbiter.destroy(any_of(there), true);
-  }
-}
-
-Task<void> VolumeCluster::make_snapshot(arbiter::Arbiter& arbiter, std::string volume) {
-  const std::string name = fmt::format("s{}", ++last_snapshot_);
-  const std::string full = volume::snapshot_name(volume, name);
-  const VolumeFacts& facts = facts_.volumes[volume];
-  SnapshotFacts& snapshot = facts_.snapshots[full];
-  snapshot.before = facts.oracle;
-  snapshot.epoch = facts.epoch;
-  const Result<arbiter::VolumeRecord> made = co_await arbiter.snapshot(volume, name);
-  if (!made) co_return;
-  ++counters_.made;
-  snapshot.is_made = true;
-  snapshot.has_one_holder =
-      facts.epoch == snapshot.epoch && facts.oracle.doubts() == snapshot.before.doubts();
-}
-
-Task<void> VolumeCluster::destroy_volumes(arbiter::Arbiter& arbiter) {
-  std::vector<std::string> names;
-  for (const auto& [id, volume] : arbiter.pool().volumes()) names.push_back(volume.record.name);
-  for (const std::string& name : names) {
-    [[maybe_unused]] const Result<void> gone = co_await arbiter.destroy(name, true);
-  }
 }
 
 bool VolumeCluster::is_all_free() const {
@@ -271,7 +181,7 @@ Task<void> VolumeCluster::use_volumes(env::Env& env, volume::ArbiterLink& link, 
       volume.drive = drive->get();
       co_await VolumeUser(env, **drive, facts_).use(volume);
       if (volume.drive == drive->get()) volume.drive = nullptr;
-      counters_.unshared += (*drive)->counters().unshared;
+      facts_.unshared += (*drive)->counters().unshared;
     }
     co_await (*drive)->close();
   }
@@ -348,7 +258,7 @@ bool VolumeCluster::can_lose(const std::string& uri) const {
   };
   // One loss at a time is what two replicas survive; and who is opening a volume may just be
   // finding out which legs lack something.
-  if (lost_box_ != nullptr) return false;
+  if (faults_.is_box_away()) return false;
   for (const auto& [other, medium] : media_) {
     if (medium->is_down) return false;
   }
@@ -373,67 +283,6 @@ bool VolumeCluster::can_lose(const std::string& uri) const {
     }
   }
   return true;
-}
-
-void VolumeCluster::hurt_drives(Rng& rng) {
-  TestMedium& medium = *media_.at(uri_of(rng.below(kDrives)));
-  const uint64_t what = rng.below(100);
-  if (until_power_fails_ > 0) --until_power_fails_;
-  if (what < 10 && until_power_fails_ > 0) return;
-  if (what < 8) {
-    medium.lose_power();
-  } else if (what < 10) {
-    for (auto& [uri, each] : media_) each->lose_power();
-  } else if (what < 14) {
-    medium.is_down = true;
-  } else if (what < 30) {
-    for (auto& [uri, each] : media_) each->is_down = false;
-  } else if (what < 33) {
-    medium.write_errors = 0.2;
-  } else if (what < 36) {
-    medium.read_errors = 0.2;
-  } else if (what < 50) {
-    for (auto& [uri, each] : media_) each->read_errors = each->write_errors = 0;
-  } else if (what < 52) {
-    mail_.loss = 0.3;
-  } else if (what < 60) {
-    mail_.loss = rng.bernoulli(0.5) ? 0.02 : 0;
-  } else if (what == 60 && !has_lost_one_) {
-    const std::string uri = uri_of(rng.below(kDrives));
-    if (!can_lose(uri)) return;
-    has_lost_one_ = true;
-    // Whoever has a volume open has to notice that first: drives that lose power count as lacking
-    // what another one has, which would be this one.
-    until_power_fails_ = 20;
-    media_.at(uri)->empty();
-  }
-}
-
-void VolumeCluster::lose_boxes(sim::Cluster& cluster, Rng& rng) {
-  if (lost_box_ != nullptr && cluster.now() >= lost_until_) {
-    lost_box_->is_cut_off = lost_box_->is_down = false;
-    lost_box_ = nullptr;
-  }
-  if (lost_box_ != nullptr || !rng.bernoulli(0.05)) return;
-  lost_box_ = media_.at(uri_of(rng.below(kDrives))).get();
-  lost_until_ =
-      cluster.now() + Duration{static_cast<int64_t>(rng.between(6'000, 20'000))} * 1'000'000;
-  lost_box_->is_cut_off = true;
-  lost_box_->is_down = rng.bernoulli(0.5);
-  sim::Node& client = cluster.node(fmt::format("client{}", rng.below(2)));
-  if (rng.bernoulli(0.8) && client.is_running() && !client.is_paused()) {
-    client.kill();
-    client.restart();
-  }
-}
-
-void VolumeCluster::heal_drives() {
-  mail_.loss = 0;
-  lost_box_ = nullptr;
-  for (auto& [uri, each] : media_) {
-    each->is_down = each->is_cut_off = false;
-    each->read_errors = each->write_errors = 0;
-  }
 }
 
 }  // namespace cairn::volume_tests

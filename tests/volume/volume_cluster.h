@@ -12,7 +12,9 @@
 #include "arbiter/arbiter_testing.h"
 #include "meta/state.h"
 #include "tests/volume/cluster_facts.h"
+#include "tests/volume/drive_faults.h"
 #include "tests/volume/mail_link.h"
+#include "tests/volume/operator.h"
 #include "volume/medium_testing.h"
 #include "volume/volume_drive.h"
 #include "world/sim/cluster.h"
@@ -30,12 +32,8 @@ class VolumeCluster {
     for (auto& [uri, medium] : media_) medium->box = box;
   }
 
-  // Something happens to drives now and then.
-  void hurt_drives(Rng& rng);
-  void heal_drives();
-  // A box with one drive goes away for longer than a lease, or arbiters alone do not reach it;
-  // often a client dies with it.
-  void lose_boxes(sim::Cluster& cluster, Rng& rng);
+  // What goes wrong with drives, as the test's timeline wants it.
+  DriveFaults& faults() { return faults_; }
   // Clients stop writing: each opens its volume, waits until it is healed, and reads all of it.
   void rest() { facts_.is_resting = true; }
   bool is_checked() const;
@@ -43,30 +41,20 @@ class VolumeCluster {
   std::string audit(bool is_final) const;
 
   // Everything goes in the end.
-  void destroy_all() { is_destroying_ = true; }
+  void destroy_all() { operator_.destroy_all(); }
   // Of the arbiter that leads: no volume is left, and all of each drive is free that was not lost.
   bool is_all_free() const;
 
   uint64_t writes() const { return facts_.writes; }
   // Volumes that were opened although their former holder was not fenced at some drive.
   uint64_t unfenced_openings() const { return unfenced_openings_; }
-  // How much was done with snapshots: a run in which nothing was checks nothing.
-  struct Counters {
-    uint64_t made = 0;
-    uint64_t cloned = 0;
-    uint64_t unshared = 0;  // extents that were copied before they were written
-  };
-  const Counters& counters() const { return counters_; }
-  uint64_t snapshots_read() const { return facts_.snapshots_read; }
+  // How much was done, also with snapshots: a run in which nothing was checks nothing.
+  const ClusterFacts& facts() const { return facts_; }
   const std::string& failure() const { return facts_.failure; }
 
  private:
   task::Task<void> run_store(env::Env& env, env::Address at);
   task::Task<void> run_arbiter(env::Env& env, std::string name, env::Address store);
-  task::Task<void> make_pool(env::Env& env, arbiter::ArbiterHost& host);
-  task::Task<void> use_snapshots(env::Env& env, arbiter::Arbiter& arbiter);
-  task::Task<void> make_snapshot(arbiter::Arbiter& arbiter, std::string volume);
-  task::Task<void> destroy_volumes(arbiter::Arbiter& arbiter);
   // One that this client opens next: of those that are not checked, when all is to be.
   std::string choose(env::Env& env, size_t number);
   task::Task<void> run_client(env::Env& env, size_t number);
@@ -85,13 +73,8 @@ class VolumeCluster {
   std::map<std::string, arbiter::ArbiterHost*> arbiters_;
   uint64_t processes_ = 0;  // that were started, for their names
   uint64_t unfenced_openings_ = 0;
-  volume::TestMedium* lost_box_ = nullptr;  // null: all are there
-  Time lost_until_;
-  uint64_t last_snapshot_ = 0;  // numbers snapshots and clones
-  Counters counters_;
-  bool is_destroying_ = false;
-  bool has_lost_one_ = false;
-  uint32_t until_power_fails_ = 0;  // ticks in which no drive loses power
+  DriveFaults faults_;
+  Operator operator_;
 };
 
 }  // namespace cairn::volume_tests

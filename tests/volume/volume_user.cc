@@ -28,10 +28,6 @@ std::vector<std::byte> block_of(uint64_t value) {
   return block;
 }
 
-Task<void> nap(env::Env& env, Duration time) {
-  [[maybe_unused]] const Result<void> slept = co_await task::sleep_for(env, time, env.stop_token());
-}
-
 }  // namespace
 
 // All of it, when it is healed in the end.

@@ -47,14 +47,14 @@ std::vector<PortId> first_ports(const Topology& topology) {
   return first;
 }
 
-std::vector<Auction::Place> all_places(const Topology& topology) {
+std::vector<Auction::DrivePath> all_paths(const Topology& topology) {
   const std::vector<PortId> first = first_ports(topology);
-  std::vector<Auction::Place> places;
+  std::vector<Auction::DrivePath> paths;
   for (const auto& [id, spot] : topology.spots) {
     const PortId port(first[spot.box.value()].value() + spot.port);
-    places.push_back({.drive = drive_id(id), .port = port});
+    paths.push_back({.drive = drive_id(id), .port = port});
   }
-  return places;
+  return paths;
 }
 
 void describe(Auction& auction, const Topology& topology, const MarketOptions& options) {
@@ -244,12 +244,12 @@ void Market::follow_volumes(const Pool& pool) {
 
 // A floor that drives which went away would have kept is not kept; all else of the terms is.
 void Market::open(Tenant& tenant) {
-  const std::vector<Auction::Place> places = all_places(running_->topology);
-  Attempt<share::TenantId> opened = running_->auction.open(tenant.volume, tenant.terms, places);
+  const std::vector<Auction::DrivePath> paths = all_paths(running_->topology);
+  Attempt<share::TenantId> opened = running_->auction.open(tenant.volume, tenant.terms, paths);
   if (!opened) {
     share::Terms without = tenant.terms;
     without.floor = 0;
-    opened = running_->auction.open(tenant.volume, without, places);
+    opened = running_->auction.open(tenant.volume, without, paths);
   }
   tenant.trades = opened.has_value();
   if (opened) tenant.id = *opened;
@@ -375,14 +375,14 @@ Attempt<void> Market::judge(const Pool& pool, const std::string& volume,
   if (topology.spots.empty()) return {};
   Auction promised(1, env_.now());
   describe(promised, topology, options_);
-  const std::vector<Auction::Place> places = all_places(topology);
+  const std::vector<Auction::DrivePath> paths = all_paths(topology);
   for (const auto& [id, other] : pool.volumes()) {
     if (other.record.name == volume || other.record.is_leaving || other.terms.floor == 0) continue;
     // One that cannot be kept any more takes nothing from others.
     [[maybe_unused]] const Attempt<share::TenantId> opened =
-        promised.open(other.record.name, {.floor = other.terms.floor}, places);
+        promised.open(other.record.name, {.floor = other.terms.floor}, paths);
   }
-  return promised.check(volume, terms, places);
+  return promised.check(volume, terms, paths);
 }
 
 }  // namespace cairn::arbiter

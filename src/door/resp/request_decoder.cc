@@ -31,7 +31,7 @@ std::string RequestDecoder::problem(const Error& error) {
   return text;
 }
 
-Result<bool> RequestDecoder::take(std::string_view& bytes, Request& into) {
+Result<bool> RequestDecoder::take(std::string_view& bytes, RequestArgs& into) {
   for (;;) {
     const Result<Step> done = step(bytes);
     if (!done) return fail(done.error());
@@ -194,7 +194,7 @@ void RequestDecoder::keep_parts() {
   }
 }
 
-void RequestDecoder::finish(Request& into) {
+void RequestDecoder::finish(RequestArgs& into) {
   into.storage = std::exchange(storage_, {});
   into.args.clear();
   for (const Part& part : parts_) {

@@ -14,15 +14,15 @@ namespace cairn::door::resp {
 
 // The words of a request; there is at least one. They point into `storage`, or into the bytes that
 // the decoder was given where the whole request was there. Moving it moves the words.
-struct Request {
+struct RequestArgs {
   std::vector<std::string_view> args;
   std::vector<char> storage;
 
-  Request() = default;
-  Request(Request&&) = default;
-  Request& operator=(Request&&) = default;
-  Request(const Request&) = delete;
-  Request& operator=(const Request&) = delete;
+  RequestArgs() = default;
+  RequestArgs(RequestArgs&&) = default;
+  RequestArgs& operator=(RequestArgs&&) = default;
+  RequestArgs(const RequestArgs&) = delete;
+  RequestArgs& operator=(const RequestArgs&) = delete;
 };
 
 // Both forms: arrays of bulk strings, and lines that somebody types. Memory is taken for bytes that
@@ -32,7 +32,7 @@ class RequestDecoder {
   // Takes from the front of `bytes`. True: `into` is the next request. False: all bytes were taken,
   // and more are needed. An error is final: the stream makes no sense any more; problem() says it
   // to the client. kInvalid: it is no RESP; kLimit: too much of something.
-  Result<bool> take(std::string_view& bytes, Request& into);
+  Result<bool> take(std::string_view& bytes, RequestArgs& into);
   // "Protocol error: expected '$', got 'x'".
   static std::string problem(const Error& error);
 
@@ -64,7 +64,7 @@ class RequestDecoder {
   Step end_bulk();
   // Words that are in others' memory move to storage_.
   void keep_parts();
-  void finish(Request& into);
+  void finish(RequestArgs& into);
 
   State state_ = State::kStart;
   bool is_stranger_ = false;

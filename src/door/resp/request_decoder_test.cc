@@ -26,7 +26,7 @@ struct Decoded {
 
 Decoded decode(RequestDecoder& decoder, std::string_view bytes, size_t piece_size) {
   Decoded all;
-  Request request;
+  RequestArgs request;
   while (!bytes.empty()) {
     // A copy that goes, so that words in it would be missed.
     const std::string piece(bytes.substr(0, piece_size));

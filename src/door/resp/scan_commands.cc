@@ -102,6 +102,12 @@ task::Task<void> keys(Call& call) {
       call.reply.error(keyspace_error(page.error()));
       co_return;
     }
+    if (page->unreadable > 0) {
+      call.reply.error(
+          "ERR some records are damaged so that their keys are not known: SCAN tells "
+          "the others");
+      co_return;
+    }
     cursor = page->next;
     for (std::string& key : page->keys) {
       if (!matches(call.args[1], key)) continue;

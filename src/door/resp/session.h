@@ -39,7 +39,7 @@ class Session {
  private:
   // A request and its reply on their way. Its address stays.
   struct Running {
-    Request request;
+    RequestArgs request;
     Reply reply;
     std::optional<Call> call;
     task::Task<void> task;

@@ -167,7 +167,7 @@ SIM_TEST_P(MovingController, CompletionsWithoutRoomMoveToo) {
   for (uint16_t i = 0; i < 12; ++i) {
     nvme::Sqe sqe = guest.io(IoOpcode::kRead, 0, 1, 0);
     sqe.cid = i;
-    store(queue.place().submission.bytes.subspan(i % 8 * sizeof sqe), sqe);
+    store(queue.rings().submission.bytes.subspan(i % 8 * sizeof sqe), sqe);
     store(guest.page().subspan(Doorbell::tail_of(1).offset()), (i + 1u) % 8);
     co_await task::sleep_for(env, 5_us);
   }

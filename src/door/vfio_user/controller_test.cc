@@ -251,11 +251,11 @@ Task<void> full_ring(Env& env, Registry& registry, bool is_told) {
   queue.ring();
   co_await task::sleep_for(env, 20_us);
   // The submission queue is empty again; fill it behind the driver's back.
-  const DriverQueue::Place& place = queue.place();
+  const DriverQueue::Rings& rings = queue.rings();
   for (uint32_t i = 0; i < 5; ++i) {
     nvme::Sqe sqe = guest.io(IoOpcode::kRead, 0, 1, 0);
     sqe.cid = ++submitted;
-    store(place.submission.bytes.subspan((7 + i) % 8 * sizeof sqe), sqe);
+    store(rings.submission.bytes.subspan((7 + i) % 8 * sizeof sqe), sqe);
   }
   const Doorbell tail = Doorbell::tail_of(1);
   if (is_told) {

@@ -120,7 +120,7 @@ SIM_TEST_P(DirtyLogs, CommandsInFlightAtTheStartAreTold) {
   EXPECT_TRUE(contains(pages, busy.page_of(3)));
   EXPECT_TRUE(contains(pages, busy.page_of(5)));
   EXPECT_TRUE(contains(pages, busy.page_of(5) + 1));
-  const uint64_t ring = busy.queue().place().completion.address - Guest::kAddress;
+  const uint64_t ring = busy.queue().rings().completion.address - Guest::kAddress;
   EXPECT_TRUE(contains(pages, ring / kPage)) << "their completions";
   busy.log.stop();
   co_await busy.guest.close();
@@ -150,7 +150,7 @@ SIM_TEST_P(DirtyLogs, PagesAreForgottenUnderLoad) {
 // What the device writes to: data, and the completions of the queue.
 void expect_same(BusyGuest& busy, const std::vector<std::byte>& there) {
   const DriverMemory data = busy.guest.driver->data();
-  for (const DriverMemory& part : {data, busy.queue().place().completion}) {
+  for (const DriverMemory& part : {data, busy.queue().rings().completion}) {
     const auto at = there.begin() + static_cast<ptrdiff_t>(part.address - Guest::kAddress);
     EXPECT_TRUE(std::ranges::equal(part.bytes, std::span(at, part.bytes.size())));
   }

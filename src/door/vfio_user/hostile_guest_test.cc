@@ -58,7 +58,7 @@ SIM_TEST_P(HostileGuest, DoorbellsOutOfRangeFailTheController) {
     for (uint16_t i = 0; i < 40; ++i) {
       nvme::Sqe sqe = guest.io(IoOpcode::kRead, 0, 1, 0);
       sqe.cid = static_cast<uint16_t>(round * 100 + i);
-      store(queue.place().submission.bytes.subspan((round * 40 + i) % 64 * sizeof sqe), sqe);
+      store(queue.rings().submission.bytes.subspan((round * 40 + i) % 64 * sizeof sqe), sqe);
     }
     write_doorbell(guest, Doorbell::tail_of(1), (round * 40 + 40) % 64);
     co_await task::sleep_for(env, 20_us);

@@ -86,7 +86,9 @@ task::Task<Result<std::unique_ptr<RemoteDrive>>> RemoteDrive::open_in(
   drive->paths_.start();
   for (const auto& path : drive->paths_.all()) drive->gate_.spawn(drive->note_attempt(*path));
   Result<void> settled = co_await drive->settled_.wait(token);
-  if (settled && !drive->is_known_) settled = drive->first_failure_;
+  // A path that knows the namespace may still have been refused by it.
+  const bool none_works = drive->failed_attempts_ == drive->paths_.size();
+  if (settled && none_works) settled = drive->first_failure_;
   if (settled) co_return drive;
   co_await drive->close();
   co_return fail(settled.error());

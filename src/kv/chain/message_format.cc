@@ -40,6 +40,8 @@ struct Layout {
   void operator()(CopyRequest& v) { fields(coder, v.range_end, v.epoch, v.items); }
   void operator()(FetchRequest& v) { fields(coder, v.key, v.epoch, v.only_published); }
   void operator()(FetchReply& v) { fields(coder, v.status, v.record); }
+  void operator()(NamesRequest& v) { fields(coder, v.cursor); }
+  void operator()(NamesReply& v) { fields(coder, v.status, v.next, v.is_all, v.keys); }
   void operator()(PassReply& v) { field(coder, v.status); }
 };
 
@@ -63,6 +65,10 @@ bool is_sound(const WriteReply&) { return true; }
 bool is_sound(const PassReply&) { return true; }
 bool is_sound(const FetchRequest& message) { return is_key(message.key); }
 bool is_sound(const FetchReply& message) { return !message.record || is_sound(*message.record); }
+bool is_sound(const NamesRequest&) { return true; }
+bool is_sound(const NamesReply& message) {
+  return message.keys.size() <= kNamesMax && std::ranges::all_of(message.keys, &is_key);
+}
 bool is_sound(const ForwardRequest& message) {
   return is_key(message.key) && is_sound(message.record);
 }
@@ -91,6 +97,8 @@ std::string encode(const ForwardRequest& message) { return encode_message<Layout
 std::string encode(const CopyRequest& message) { return encode_message<Layout>(message); }
 std::string encode(const FetchRequest& message) { return encode_message<Layout>(message); }
 std::string encode(const FetchReply& message) { return encode_message<Layout>(message); }
+std::string encode(const NamesRequest& message) { return encode_message<Layout>(message); }
+std::string encode(const NamesReply& message) { return encode_message<Layout>(message); }
 std::string encode(const PassReply& message) { return encode_message<Layout>(message); }
 std::string encode_record(const Record& record) {
   return kRecordVersion + encode_message<Layout>(record);
@@ -104,6 +112,8 @@ Result<ForwardRequest> decode_forward_request(Bytes body) { return decode<Forwar
 Result<CopyRequest> decode_copy_request(Bytes body) { return decode<CopyRequest>(body); }
 Result<FetchRequest> decode_fetch_request(Bytes body) { return decode<FetchRequest>(body); }
 Result<FetchReply> decode_fetch_reply(Bytes body) { return decode<FetchReply>(body); }
+Result<NamesRequest> decode_names_request(Bytes body) { return decode<NamesRequest>(body); }
+Result<NamesReply> decode_names_reply(Bytes body) { return decode<NamesReply>(body); }
 Result<PassReply> decode_pass_reply(Bytes body) { return decode<PassReply>(body); }
 
 std::string encode_member_id(uint64_t id) {

@@ -26,10 +26,12 @@ enum class Call : uint16_t {
   kCopy,     // from a replica to the next, which is joining
   kView,     // nothing -> an encoded view
   kFetch,    // from a replica whose record is damaged, to another of its chain
+  kNames,    // from a replica with damage that it cannot name, to another
 };
 inline constexpr const char* kServiceName = "kv-chain";
 inline constexpr uint16_t kServiceMajor = 3;
 inline constexpr size_t kCopyKeysMax = 32;
+inline constexpr size_t kNamesMax = 4096;           // of a reply
 inline constexpr size_t kTenantMax = 64;            // bytes of a tenant's name
 inline constexpr size_t kCopyBytesMax = 2UL << 20;  // then the batch ends, with one key at least
 
@@ -110,6 +112,17 @@ struct FetchReply {
   std::optional<Record> record;  // none: there is none
   friend bool operator==(const FetchReply&, const FetchReply&) = default;
 };
+struct NamesRequest {
+  uint64_t cursor = 0;  // of the node that is asked; 0: its first keys
+  friend bool operator==(const NamesRequest&, const NamesRequest&) = default;
+};
+struct NamesReply {
+  Status status = Status::kDone;
+  uint64_t next = 0;              // where to go on; 0: these are the last
+  bool is_all = true;             // false: here are keys, too, that cannot be told
+  std::vector<std::string> keys;  // that the node's store has, whosever they are
+  friend bool operator==(const NamesReply&, const NamesReply&) = default;
+};
 // Of kForward: it has arrived everywhere behind. Of kCopy: it is there.
 struct PassReply {
   Status status = Status::kDone;
@@ -124,6 +137,8 @@ std::string encode(const ForwardRequest& message);
 std::string encode(const CopyRequest& message);
 std::string encode(const FetchRequest& message);
 std::string encode(const FetchReply& message);
+std::string encode(const NamesRequest& message);
+std::string encode(const NamesReply& message);
 std::string encode(const PassReply& message);
 std::string encode_record(const Record& record);
 
@@ -136,6 +151,8 @@ Result<ForwardRequest> decode_forward_request(Bytes body);
 Result<CopyRequest> decode_copy_request(Bytes body);
 Result<FetchRequest> decode_fetch_request(Bytes body);
 Result<FetchReply> decode_fetch_reply(Bytes body);
+Result<NamesRequest> decode_names_request(Bytes body);
+Result<NamesReply> decode_names_reply(Bytes body);
 Result<PassReply> decode_pass_reply(Bytes body);
 Result<Record> decode_record(Bytes bytes);
 

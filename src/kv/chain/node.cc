@@ -50,7 +50,7 @@ ring::Member member_of(ring::MemberId self, const NodeOptions& options) {
           .address = options.address.text(),
           .name = options.name,
           .resp = options.resp,
-          .place = options.place,
+          .location = options.location,
           .drives = options.drives};
 }
 

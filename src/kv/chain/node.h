@@ -26,7 +26,7 @@ struct NodeOptions {
   env::Address address;  // where it serves, and others find it
   std::string name;      // for people
   std::string resp;      // as ring::Member has it
-  ring::Place place;
+  ring::Location location;
   uint32_t drives = 1;
   ring::MembershipOptions membership;
   ring::ControllerOptions controller;

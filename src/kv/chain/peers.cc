@@ -33,7 +33,7 @@ Task<Result<std::string>> Peers::call(std::string address, Call method, uint32_t
   const Result<void> place = co_await places->acquire(1, deadline.token());
   if (!place) co_return fail(place.error());
   const task::Units held(*places, 1);
-  rpc::Request request{.method = static_cast<uint16_t>(method), .body = std::move(body)};
+  rpc::MethodCall request{.method = static_cast<uint16_t>(method), .body = std::move(body)};
   Result<rpc::Reply> reply =
       co_await peer.client->call(std::move(request), {.timeout = timeout}, deadline.token());
   if (!reply) co_return fail(reply.error());

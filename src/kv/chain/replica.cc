@@ -87,6 +87,12 @@ std::optional<Replica::Spot> Replica::spot(uint64_t hash) const {
   return spot;
 }
 
+bool Replica::is_of_chain(uint64_t hash) const {
+  const ring::Member* self = view_ ? view_->member(self_) : nullptr;
+  return self != nullptr && ring::is_same_process(self->incarnation, incarnation_) &&
+         view_->range_of(hash).position(self_).has_value();
+}
+
 std::optional<Replica::Spot> Replica::spot(std::string_view key, ring::Epoch epoch) const {
   std::optional<Spot> found = spot(ring::hash_of(key));
   if (!found || found->epoch != epoch || !may_act()) return std::nullopt;
@@ -98,7 +104,7 @@ void Replica::set_view(std::shared_ptr<const ring::View> view, ring::Incarnation
   incarnation_ = mine;
   std::vector<std::string> dropped;
   for (const auto& [key, mark] : marks_.all()) {
-    if (!spot(ring::hash_of(key))) dropped.push_back(key);
+    if (!is_of_chain(ring::hash_of(key))) dropped.push_back(key);
   }
   for (const std::string& key : dropped) marks_.drop(key);
   for (const auto& [key, mark] : marks_.all()) mark->moved.set();
@@ -300,9 +306,8 @@ Task<PassReply> Replica::forward(ForwardRequest request, CancelToken token) {
 }
 
 void Replica::note_stored(const std::string& key, Record record) {
-  const std::optional<Spot> here = spot(ring::hash_of(key));
   const uint64_t version = record.version;
-  if (!here) return marks_.drop(key);
+  if (!is_of_chain(ring::hash_of(key))) return marks_.drop(key);
   const std::shared_ptr<Mark> mark = marks_.take(key);
   if (version > mark->stored) {
     mark->stored = version;
@@ -317,7 +322,11 @@ void Replica::note_stored(const std::string& key, Record record) {
 Task<void> Replica::pass_on(std::string key, std::shared_ptr<Mark> mark) {
   while (!mark->is_dropped && !stop_.requested() && mark->published < mark->stored) {
     const std::optional<Spot> here = spot(ring::hash_of(key));
-    if (!here) break;
+    if (!here) {
+      // The view does not know this node's lease yet. One that drops the node drops the mark.
+      co_await await_news(options_.pass_retry);
+      continue;
+    }
     const uint64_t version = mark->stored;
     if (here->is_last) {
       marks_.publish(key, version);

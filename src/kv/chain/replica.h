@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -54,6 +55,7 @@ struct ReplicaStats {
   uint64_t ended = 0;       // keys that were erased because their end had come
   uint64_t repaired = 0;    // damaged records that were written anew from another replica
   uint64_t unrepaired = 0;  // attempts at it that found none, or could not write it
+  uint64_t unnamed = 0;     // damage met by scans, of which nobody can tell whose it is
 };
 
 // So many changes of the store may be under way; who has them all knows that there are none.
@@ -79,6 +81,7 @@ class Replica {
   void set_on_copied(OnCopied on_copied) { on_copied_ = std::move(on_copied); }
 
   // Told of each damaged record, and who had a good one; none: nobody, or it could not be written.
+  // No key: a scan met damage, and nobody can tell whose it is.
   using OnDamaged = std::function<void(std::string_view key, std::optional<ring::MemberId> from)>;
   void set_on_damaged(OnDamaged on_damaged) { on_damaged_ = std::move(on_damaged); }
 
@@ -87,9 +90,11 @@ class Replica {
   task::Task<PassReply> forward(ForwardRequest request, task::CancelToken token);
   task::Task<PassReply> copy(CopyRequest request, task::CancelToken token);
   task::Task<FetchReply> fetch(FetchRequest request);
+  task::Task<NamesReply> names(NamesRequest request);
 
   // Some keys that are there and whose chain names this node (ring::RingRange::named()), as
-  // Keyspace::scan() gives them.
+  // Keyspace::scan() gives them. Damage that cannot be named is repaired first, as far as others
+  // name it.
   task::Task<Result<ScanPage>> scan(uint64_t cursor, size_t count);
 
   ring::MemberId self() const { return self_; }
@@ -122,6 +127,9 @@ class Replica {
 
   bool may_act() const;
   std::optional<Spot> spot(uint64_t hash) const;
+  // Whether the newest view has this process in the chain, perhaps by a lease that it lost: then it
+  // knows all that was acknowledged there, and keeps its marks until it may act again.
+  bool is_of_chain(uint64_t hash) const;
   // The same, if the chain's epoch is that one.
   std::optional<Spot> spot(std::string_view key, ring::Epoch epoch) const;
 
@@ -149,6 +157,19 @@ class Replica {
                                                ring::MemberId& from);
   task::Task<Result<void>> rewrite(const std::string& key, const Record& record,
                                    uint64_t damaged_version);
+  // replica_names.cc
+  struct Names {
+    std::vector<std::string> keys;
+    bool is_all = false;
+  };
+  // All keys that another node has, as far as it can tell them.
+  task::Task<Names> names_at(std::string address);
+  // Whoever else holds ranges that this node holds, and these ranges.
+  using Holders = std::map<std::string, std::set<RangeKey>>;
+  Holders other_holders() const;
+  // Reads what others say there is, so that it is repaired. Whether something was.
+  task::Task<bool> repair_unnamed();
+
   // A change of one key's record; again after a repair if what was there is damaged.
   task::Task<Result<void>> change_record(Keyspace& store, const std::string& key, Change& change);
 
@@ -159,11 +180,25 @@ class Replica {
   task::Task<void> erase_if_ended(std::string key, uint64_t version);
 
   // replica_copy.cc
+  // A copy of ranges to their joining replicas.
+  struct CopyBatch {
+    std::vector<CopyItem> items;
+    size_t bytes = 0;
+  };
+  struct Copy {
+    std::set<RangeKey> ranges;
+    std::set<RangeKey> lacking;  // of them, those with a key that nobody here can read
+    std::map<RangeKey, CopyBatch> batches;
+  };
   task::Task<void> clean();
   task::Task<void> fill_others();
-  task::Task<void> await_news();
+  task::Task<void> await_news(Duration at_most);
   task::Task<Result<void>> wipe(std::set<RangeKey> ranges);
+  // kCorrupt: some of them lack a key; the others are complete.
   task::Task<Result<void>> copy_ranges(std::set<RangeKey> ranges);
+  task::Task<Result<void>> copy_key(Copy& copy, std::string key);
+  // By the names that others know: where a scan here met damage without a name.
+  task::Task<Result<void>> copy_by_names(Copy& copy);
   task::Task<Result<void>> send_batch(RangeKey range, std::vector<CopyItem> items);
   std::set<RangeKey> ranges_to_wipe() const;
   std::set<RangeKey> ranges_to_copy() const;
@@ -183,6 +218,8 @@ class Replica {
   OnCopied on_copied_;
   OnDamaged on_damaged_;
   Turns repairs_;
+  task::Semaphore naming_{1};  // of repair_unnamed()
+  ring::Epoch named_in_;       // the view in which others were asked for names, in vain
   std::shared_ptr<const ring::View> view_;
   ring::Incarnation incarnation_;
   Marks marks_;

@@ -16,6 +16,8 @@ namespace {
 
 constexpr size_t kScanKeys = 64;
 constexpr Duration kPause = 50_ms;
+// Until a copy that lacks a damaged key is tried again, unless the view changes.
+constexpr Duration kDamagedPause = 5_s;
 
 }  // namespace
 
@@ -71,24 +73,26 @@ Task<void> Replica::clean() {
         [[maybe_unused]] const Result<void> swept = co_await sweep();
       }
     }
-    co_await await_news();
+    co_await await_news(kPause);
   }
 }
 
 Task<void> Replica::fill_others() {
   while (!stop_.requested()) {
+    Duration pause = kPause;
     if (view_) {
       if (const std::set<RangeKey> ranges = ranges_to_copy(); !ranges.empty()) {
-        [[maybe_unused]] const Result<void> copied = co_await copy_ranges(ranges);
+        const Result<void> copied = co_await copy_ranges(ranges);
+        if (!copied && copied.error() == Errc::kCorrupt) pause = kDamagedPause;
       }
       tell_copied();
     }
-    co_await await_news();
+    co_await await_news(pause);
   }
 }
 
-Task<void> Replica::await_news() {
-  task::Deadline pause(env_, env_.now() + kPause, stop_.token());
+Task<void> Replica::await_news(Duration at_most) {
+  task::Deadline pause(env_, env_.now() + at_most, stop_.token());
   [[maybe_unused]] const Result<void> moved = co_await view_moved_.wait(pause.token());
 }
 
@@ -172,47 +176,83 @@ Task<Result<void>> Replica::sweep() {
   co_return Result<void>{};
 }
 
+// A range that lacks a damaged key is not complete, whatever becomes of the others.
 Task<Result<void>> Replica::copy_ranges(std::set<RangeKey> ranges) {
-  struct Batch {
-    std::vector<CopyItem> items;
-    size_t bytes = 0;
-  };
   // What is stored once the other end is ready is passed on, and what was before is found here.
   for (const RangeKey range : ranges) {
     const Result<void> asked = co_await send_batch(range, {});
     if (!asked) co_return asked;
     if (range_now(range) != nullptr) ready_.insert(range);
   }
-  std::map<RangeKey, Batch> batches;
+  Copy copy{.ranges = std::move(ranges), .lacking = {}, .batches = {}};
   uint64_t cursor = 0;
+  size_t unreadable = 0;
   do {
     const Result<ScanPage> page = co_await for_upkeep_.scan(cursor, kScanKeys);
     if (!page) co_return fail(page.error());
     cursor = page->next;
+    unreadable += page->unreadable;
     for (const std::string& stored : page->keys) {
-      const std::optional<std::string> key = user_key(stored);
+      std::optional<std::string> key = user_key(stored);
       if (!key) continue;
-      const ring::RingRange& range = view_->range_of(ring::hash_of(*key));
-      const RangeKey at{range.end, range.epoch};
-      if (!ranges.contains(at)) continue;
-      Result<std::optional<Record>> record = co_await read_record(for_upkeep_, *key);
-      if (!record) co_return fail(record.error());
-      if (!*record) continue;
-      Batch& batch = batches[at];
-      batch.bytes += key->size() + (*record)->value.size();
-      batch.items.push_back({*key, std::move(**record)});
-      if (batch.items.size() < kCopyKeysMax && batch.bytes < kCopyBytesMax - kChainValueMax) {
-        continue;
-      }
-      const Result<void> sent = co_await send_batch(at, std::move(batch.items));
-      batches.erase(at);
-      if (!sent) co_return sent;
+      const Result<void> copied = co_await copy_key(copy, std::move(*key));
+      if (!copied) co_return copied;
     }
   } while (cursor != 0);
-  for (const RangeKey range : ranges) {
-    const Result<void> sent = co_await send_batch(range, std::move(batches[range].items));
+  if (unreadable > 0) {
+    const Result<void> named = co_await copy_by_names(copy);
+    if (!named) co_return named;
+  }
+  for (const RangeKey range : copy.ranges) {
+    const Result<void> sent = co_await send_batch(range, std::move(copy.batches[range].items));
     if (!sent) co_return sent;
-    if (range_now(range) != nullptr) copied_.insert(range);
+    if (range_now(range) != nullptr && !copy.lacking.contains(range)) copied_.insert(range);
+  }
+  if (!copy.lacking.empty()) co_return fail(Errc::kCorrupt, "a key to copy is damaged everywhere");
+  co_return Result<void>{};
+}
+
+Task<Result<void>> Replica::copy_key(Copy& copy, std::string key) {
+  const ring::RingRange& range = view_->range_of(ring::hash_of(key));
+  const RangeKey at{range.end, range.epoch};
+  if (!copy.ranges.contains(at)) co_return Result<void>{};
+  Result<std::optional<Record>> record = co_await read_record(for_upkeep_, key);
+  if (!record && record.error() == Errc::kCorrupt) {
+    copy.lacking.insert(at);
+    co_return Result<void>{};
+  }
+  if (!record) co_return fail(record.error());
+  if (!*record) co_return Result<void>{};
+  CopyBatch& batch = copy.batches[at];
+  batch.bytes += key.size() + (*record)->value.size();
+  batch.items.push_back({std::move(key), std::move(**record)});
+  if (batch.items.size() < kCopyKeysMax && batch.bytes < kCopyBytesMax - kChainValueMax) {
+    co_return Result<void>{};
+  }
+  std::vector<CopyItem> items = std::move(batch.items);
+  copy.batches.erase(at);
+  const Result<void> sent = co_await send_batch(at, std::move(items));
+  co_return sent;
+}
+
+// What others name comes once more. A range of which nobody else tells all keys lacks one, perhaps.
+Task<Result<void>> Replica::copy_by_names(Copy& copy) {
+  std::set<RangeKey> told;
+  for (const auto& [address, ranges] : other_holders()) {
+    if (std::ranges::none_of(copy.ranges, [&](RangeKey at) { return ranges.contains(at); })) {
+      continue;
+    }
+    const Names names = co_await names_at(address);
+    for (const std::string& key : names.keys) {
+      const ring::RingRange& range = view_->range_of(ring::hash_of(key));
+      if (!ranges.contains({range.end, range.epoch})) continue;
+      const Result<void> copied = co_await copy_key(copy, key);
+      if (!copied) co_return copied;
+    }
+    if (names.is_all) told.insert(ranges.begin(), ranges.end());
+  }
+  for (const RangeKey range : copy.ranges) {
+    if (!told.contains(range)) copy.lacking.insert(range);
   }
   co_return Result<void>{};
 }

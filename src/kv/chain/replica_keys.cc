@@ -22,14 +22,22 @@ constexpr Duration kPause = 100_ms;  // between pages
 
 Task<Result<ScanPage>> Replica::scan(uint64_t cursor, size_t count) {
   Result<ScanPage> page = co_await for_upkeep_.scan(cursor, count);
+  if (page && page->unreadable > 0) {
+    const bool is_repaired = co_await repair_unnamed();
+    if (is_repaired) page = co_await for_upkeep_.scan(cursor, count);
+  }
   if (!page) co_return page;
-  ScanPage named{.next = page->next, .keys = {}};
+  ScanPage named{.next = page->next, .keys = {}, .unreadable = page->unreadable};
   for (const std::string& stored : page->keys) {
     std::optional<std::string> key = user_key(stored);
     if (!key || !view_ || view_->range_of(ring::hash_of(*key)).named() != self_) continue;
     const Result<std::optional<Record>> record = co_await read_record(for_upkeep_, *key);
-    if (!record) co_return fail(record.error());
-    if (*record && (*record)->is_there(now_ms())) named.keys.push_back(std::move(*key));
+    // One that nobody can read is told: who reads it is told the error.
+    const bool is_damaged = !record && record.error() == Errc::kCorrupt;
+    if (!record && !is_damaged) co_return fail(record.error());
+    if (is_damaged || (*record && (*record)->is_there(now_ms()))) {
+      named.keys.push_back(std::move(*key));
+    }
   }
   co_return named;
 }

@@ -29,6 +29,8 @@ std::optional<rpc::Method> Service::find(uint16_t method) const {
       return rpc::Method{.verb = "copy", .needs = rpc::Role::kWriter};
     case Call::kFetch:
       return rpc::Method{.verb = "fetch", .needs = rpc::Role::kWriter};
+    case Call::kNames:
+      return rpc::Method{.verb = "name keys", .needs = rpc::Role::kWriter};
     case Call::kView:
       return rpc::Method{.verb = "view", .needs = rpc::Role::kReader};
   }
@@ -68,6 +70,12 @@ Task<Result<std::string>> Service::call(uint16_t method, std::string body, rpc::
       Result<FetchRequest> request = decode_fetch_request(as_bytes(body));
       if (!request) co_return fail(request.error());
       const FetchReply reply = co_await replica_.fetch(std::move(*request));
+      co_return encode(reply);
+    }
+    case Call::kNames: {
+      const Result<NamesRequest> request = decode_names_request(as_bytes(body));
+      if (!request) co_return fail(request.error());
+      const NamesReply reply = co_await replica_.names(*request);
       co_return encode(reply);
     }
     case Call::kView:

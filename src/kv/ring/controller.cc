@@ -24,7 +24,7 @@ Task<void> Controller::run(CancelToken token) {
   while (!token.requested()) {
     Result<std::unique_ptr<meta::Leadership>> leads = co_await election.campaign(token);
     if (leads) {
-      away_since_.clear();
+      absences_.forget();
       co_await lead(**leads, token);
       co_await (*leads)->resign();
     }
@@ -46,7 +46,7 @@ Task<void> Controller::lead(meta::Leadership& leads, CancelToken token) {
 
 // What the plan stands on. Whoever was sent away wants to go, or is given up at once.
 PlanInput Controller::judge(Roster& roster) {
-  PlanInput input{.nodes = std::move(roster.nodes), .given_up = {}};
+  PlanInput input{.nodes = std::move(roster.nodes)};
   for (const MemberId away : roster.sent_away) {
     const auto found = input.nodes.find(away);
     if (found == input.nodes.end()) {
@@ -54,14 +54,6 @@ PlanInput Controller::judge(Roster& roster) {
     } else {
       found->second.member.state = Member::State::kLeaving;
     }
-  }
-  for (const Member& member : roster.view ? roster.view->members : std::vector<Member>()) {
-    if (input.nodes.contains(member.id)) {
-      away_since_.erase(member.id);
-      continue;
-    }
-    const Time since = away_since_.try_emplace(member.id, env_.now()).first->second;
-    if (env_.now() - since >= options_.give_up_after) input.given_up.insert(member.id);
   }
   return input;
 }
@@ -71,7 +63,8 @@ Task<Result<bool>> Controller::step(meta::Leadership& leads, CancelToken token) 
   const std::string key = view_key(options_.prefix);
   Result<Roster> roster = co_await read_roster(store_, options_.prefix, token);
   if (!roster) co_return fail(roster.error());
-  const PlanInput input = judge(*roster);
+  PlanInput input = judge(*roster);
+  if (roster->view) absences_.look(*roster->view, env_.now(), input);
   const std::optional<View> next = next_view(roster->view, input, options_.plan);
   if (!next) co_return false;
   std::string bytes = encode(*next);

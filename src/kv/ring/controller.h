@@ -2,12 +2,12 @@
 // Controller: who changes the view. Every node has one; the one that is elected works.
 #pragma once
 
-#include <map>
 #include <string>
 
 #include "base/error.h"
 #include "base/units.h"
 #include "env/env.h"
+#include "kv/ring/absences.h"
 #include "kv/ring/plan.h"
 #include "kv/ring/roster.h"
 #include "meta/election.h"
@@ -21,8 +21,8 @@ struct ControllerOptions {
   std::string prefix = "kv/";
   std::string name;  // of this candidate
   Duration election_ttl = 3_s;
-  Duration interval = 100_ms;      // between looks at the nodes
-  Duration give_up_after = 600_s;  // a member that is away so long loses its place
+  Duration interval = 100_ms;  // between looks at the nodes
+  AbsenceOptions absence;
   PlanOptions plan;
 };
 
@@ -30,7 +30,7 @@ struct ControllerOptions {
 class Controller {
  public:
   Controller(env::Env& env, meta::Store& store, ControllerOptions options)
-      : env_(env), store_(store), options_(std::move(options)) {}
+      : env_(env), store_(store), options_(std::move(options)), absences_(options_.absence) {}
 
   // Until the token is requested.
   task::Task<void> run(task::CancelToken token);
@@ -38,12 +38,12 @@ class Controller {
  private:
   task::Task<void> lead(meta::Leadership& leads, task::CancelToken token);
   task::Task<Result<bool>> step(meta::Leadership& leads, task::CancelToken token);
-  PlanInput judge(Roster& roster);
+  static PlanInput judge(Roster& roster);
 
   env::Env& env_;
   meta::Store& store_;
   const ControllerOptions options_;
-  std::map<MemberId, Time> away_since_;
+  Absences absences_;
 };
 
 }  // namespace cairn::kv::ring

@@ -39,6 +39,16 @@ void Membership::set_leaving() {
   news_.set();
 }
 
+// Of the same process as the one before, unless that counted as many leases as there are numbers.
+Incarnation Membership::next_incarnation() {
+  const uint64_t next = self_.incarnation.value() + 1;
+  constexpr uint64_t kCounts = uint64_t{1} << kLeaseCountBits;
+  if (self_.incarnation != Incarnation() && next % kCounts != 0) return Incarnation(next);
+  uint64_t process = 0;
+  while (process == 0) process = env_.rng().next() / kCounts * kCounts;
+  return Incarnation(process);
+}
+
 Task<void> Membership::run(CancelToken token) {
   task::CancelSource stop(token);
   task::Gate gate;
@@ -48,10 +58,14 @@ Task<void> Membership::run(CancelToken token) {
         co_await meta::HeldLease::take(env_, store_, options_.lease, token);
     if (lease) {
       lease_ = std::move(*lease);
-      self_.incarnation = Incarnation(env_.rng().next());
+      self_.incarnation = next_incarnation();
       if (view_) on_view_(view_, self_.incarnation);
       co_await stay(token);
-      co_await lease_->close();
+      if (token.requested()) {
+        co_await lease_->close();
+      } else {
+        co_await lease_->abandon();
+      }
       lease_ = nullptr;
     }
     if (token.requested()) break;

@@ -2,7 +2,9 @@
 // Membership: a node's place in the ring, by a lease in the metadata store, and the newest view.
 //
 // Keys below the prefix: `view`, `node/<member>` (by the node's lease), `controller` (who changes
-// the view). A node whose lease is lost takes another one, as another incarnation.
+// the view). A node whose lease is lost takes another one, as another incarnation. It leaves the
+// lost one to end by itself and puts its record by the new one: if the store still has the record
+// then, nobody sees the node away.
 #pragma once
 
 #include <cstdint>
@@ -64,6 +66,7 @@ class Membership {
   // With one lease, until it is lost.
   task::Task<void> stay(task::CancelToken token);
   task::Task<Result<void>> tell(meta::Revision& last, task::CancelToken token);
+  Incarnation next_incarnation();
 
   env::Env& env_;
   meta::Store& store_;

@@ -12,8 +12,8 @@ namespace {
 
 // How little two members should keep the same keys: not at all, then on one machine, in one rack.
 int closeness(const Member& one, const Member& other) {
-  if (!one.place.machine.empty() && one.place.machine == other.place.machine) return 2;
-  return !one.place.rack.empty() && one.place.rack == other.place.rack ? 1 : 0;
+  if (!one.location.machine.empty() && one.location.machine == other.location.machine) return 2;
+  return !one.location.rack.empty() && one.location.rack == other.location.rack ? 1 : 0;
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include "kv/ring/plan.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -45,50 +46,117 @@ class Step {
     forget_members();
     place();
     merge();
-    if (!changed_ || view_.ranges.size() > kRangesMax) return std::nullopt;
+    // Whoever sees another view, though nothing else is new in it, is alive now.
+    if (!changed_ && !asks_for_life_) return std::nullopt;
+    if (view_.ranges.size() > kRangesMax) return std::nullopt;
     view_.epoch = epoch_;
     return std::move(view_);
   }
 
  private:
-  // The process that the view knows is there.
+  // The process that the view knows is there, perhaps with another lease.
   bool is_here(MemberId id) const {
     const auto found = input_.nodes.find(id);
     const Member* member = view_.member(id);
     return found != input_.nodes.end() && member != nullptr &&
-           found->second.member.incarnation == member->incarnation;
+           is_same_process(found->second.member.incarnation, member->incarnation);
+  }
+  Epoch missed_at(MemberId id) const {
+    const auto found = input_.missed.find(id);
+    return found == input_.missed.end() ? view_.epoch : found->second;
+  }
+  // Whether the node was alive when the others were missed already. If that cannot be known yet, it
+  // is asked.
+  bool outlived(MemberId id, const std::vector<MemberId>& others) {
+    const Epoch seen = input_.nodes.at(id).seen;
+    bool did = true;
+    for (const MemberId other : others) {
+      if (other == id || seen > missed_at(other)) continue;
+      did = false;
+      asks_for_life_ = asks_for_life_ || missed_at(other) == view_.epoch;
+    }
+    return did;
   }
   void change(RingRange& range) {
     range.epoch = epoch_;
     changed_ = true;
   }
 
-  void drop_lost() {
-    for (RingRange& range : view_.ranges) {
-      std::vector<Replica> kept;
-      bool has_holder = false;
-      for (const Replica& each : range.chain) {
-        if (!is_here(each.member)) continue;
-        kept.push_back(each);
+  // What is to become of a chain of which somebody is not here.
+  struct Loss {
+    RingRange* range;
+    std::vector<Replica> kept;
+    std::optional<MemberId> back;  // another process at a store, which goes on as all who hold it
+  };
+
+  // None: nothing yet.
+  std::optional<Loss> judge(RingRange& range) {
+    Loss loss{.range = &range, .kept = {}, .back = {}};
+    std::vector<MemberId> lost;  // who held it
+    bool has_holder = false;
+    bool is_sure = false;
+    for (const Replica& each : range.chain) {
+      if (is_here(each.member)) {
+        loss.kept.push_back(each);
         has_holder = has_holder || each.state != State::kJoining;
+      } else if (each.state != State::kJoining) {
+        lost.push_back(each.member);
       }
-      if (kept.size() == range.chain.size()) continue;
-      // All who hold it are away: the first that is back, by its store, stays.
-      for (size_t i = 0; i < range.chain.size() && !has_holder; ++i) {
-        const Replica& each = range.chain[i];
-        if (each.state == State::kJoining || !input_.nodes.contains(each.member)) continue;
-        kept.insert(kept.begin(), {each.member, State::kRunning});
-        has_holder = true;
+    }
+    if (std::ranges::any_of(lost, [&](MemberId id) { return input_.awaited.contains(id); })) {
+      return std::nullopt;
+    }
+    for (const Replica& each : loss.kept) {
+      is_sure = is_sure || (each.state != State::kJoining && outlived(each.member, lost));
+    }
+    // All who hold it are away: the first that is back, by its store, stays.
+    for (size_t i = 0; i < range.chain.size() && !has_holder; ++i) {
+      const Replica& each = range.chain[i];
+      if (each.state == State::kJoining || !input_.nodes.contains(each.member)) continue;
+      if (!outlived(each.member, lost)) continue;
+      loss.kept.insert(loss.kept.begin(), {each.member, State::kRunning});
+      loss.back = each.member;
+      has_holder = is_sure = true;
+    }
+    if (!is_sure) return std::nullopt;
+    return loss;
+  }
+
+  void drop_lost() {
+    std::vector<Loss> losses;
+    for (RingRange& range : view_.ranges) {
+      if (std::ranges::all_of(range.chain, [&](const Replica& r) { return is_here(r.member); })) {
+        continue;
       }
-      if (!has_holder) continue;
+      if (std::optional<Loss> loss = judge(range)) {
+        losses.push_back(std::move(*loss));
+      } else {
+        note_open(range);
+      }
+    }
+    // A process that goes on by its store is the member from now on: not while another chain has
+    // the one before it.
+    const auto waits = [&](const Loss& loss) { return loss.back && open_.contains(*loss.back); };
+    for (auto found = std::ranges::find_if(losses, waits); found != losses.end();
+         found = std::ranges::find_if(losses, waits)) {
+      note_open(*found->range);
+      losses.erase(found);
+    }
+    for (Loss& loss : losses) {
       // One that was leaving may be all that is left.
-      if (std::ranges::none_of(kept, [](const Replica& r) { return r.state == State::kRunning; })) {
-        std::ranges::find_if(kept, [](const Replica& r) {
+      if (std::ranges::none_of(loss.kept,
+                               [](const Replica& r) { return r.state == State::kRunning; })) {
+        std::ranges::find_if(loss.kept, [](const Replica& r) {
           return r.state == State::kLeaving;
         })->state = State::kRunning;
       }
-      range.chain = std::move(kept);
-      change(range);
+      loss.range->chain = std::move(loss.kept);
+      change(*loss.range);
+    }
+  }
+  void note_open(const RingRange& range) {
+    for (const Replica& each : range.chain) {
+      if (!is_here(each.member)) open_.insert(each.member);
     }
   }
 
@@ -96,8 +164,8 @@ class Step {
     for (const auto& [id, node] : input_.nodes) {
       const auto found = std::ranges::lower_bound(view_.members, id, {}, &Member::id);
       if (found != view_.members.end() && found->id == id) {
-        if (*found == node.member) continue;
-        // It is in chains yet only where nobody else is; there its epoch is another now.
+        if (*found == node.member || open_.contains(id)) continue;
+        // Where it is in chains yet, their epochs are others now.
         if (found->incarnation != node.member.incarnation) {
           for (RingRange& range : view_.ranges) {
             if (range.position(id)) change(range);
@@ -222,6 +290,8 @@ class Step {
   const PlanOptions& options_;
   const Epoch epoch_;
   bool changed_ = false;
+  bool asks_for_life_ = false;
+  std::set<MemberId> open_;  // not here, and still in chains as the process that they were
 };
 
 }  // namespace

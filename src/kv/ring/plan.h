@@ -8,8 +8,13 @@
 //   then, so a chain without it may go on. Whoever's lease has ended answers none either.
 // - Every running or leaving replica of a chain holds all that was acknowledged. So any of them may
 //   be taken out, but the last one; of several that are all away, the first to come back stays.
-// - A node that came back as another incarnation kept its store at best as it was: it is taken out,
-//   and joins again, unless nobody else of the chain is there.
+// - Nobody is taken out because others have leases, which the dead have for a while too: one who
+//   stays and holds everything has to have seen a view that was made after the loss was noticed.
+// - A process that lost its lease and has another one knows what it knew. As long as the view has
+// it
+//   in a chain, nothing was acknowledged without it: it stays, and the chain's epoch changes.
+// - A node that came back as another process kept its store at best as it was: it is taken out, and
+//   joins again, unless nobody else of the chain is there.
 #pragma once
 
 #include <cstddef>
@@ -26,6 +31,10 @@ namespace cairn::kv::ring {
 struct PlanInput {
   std::map<MemberId, NodeRecord> nodes;  // whose leases last
   std::set<MemberId> given_up;           // away for so long that others take their place
+  // Members whose process is not there, and the view's epoch when that was noticed (absences.h).
+  // Whoever is missing here was noticed just now.
+  std::map<MemberId, Epoch> missed;
+  std::set<MemberId> awaited;  // of them, those who may be back in a moment
 };
 
 struct PlanOptions {

@@ -26,7 +26,7 @@ Member member_of(uint64_t id, std::string machine = "", std::string rack = "") {
   return {.id = MemberId(id),
           .incarnation = Incarnation(id * 100),
           .address = fmt::format("10.0.0.{}:4450", id),
-          .place = {.machine = std::move(machine), .rack = std::move(rack)}};
+          .location = {.machine = std::move(machine), .rack = std::move(rack)}};
 }
 
 std::vector<Member> members_of(size_t count) {
@@ -93,7 +93,7 @@ TEST(Placement, ReplicasAreInDifferentRacksAsLongAsThereAreEnough) {
   for (const uint64_t end : placement.ends()) {
     std::set<std::string> racks;
     for (const MemberId owner : placement.owners(end, 3)) {
-      racks.insert(members[owner.value() - 1].place.rack);
+      racks.insert(members[owner.value() - 1].location.rack);
     }
     EXPECT_EQ(racks.size(), 3u);
   }
@@ -107,11 +107,11 @@ TEST(Placement, OneRackLeavesMachinesApartAndOneMachineLeavesMembersApart) {
   for (const uint64_t end : Placement(members).ends()) {
     std::set<std::string> machines;
     for (const MemberId owner : Placement(members).owners(end, 3)) {
-      machines.insert(members[owner.value() - 1].place.machine);
+      machines.insert(members[owner.value() - 1].location.machine);
     }
     EXPECT_EQ(machines.size(), 3u);
   }
-  for (Member& member : members) member.place.machine = "m";
+  for (Member& member : members) member.location.machine = "m";
   EXPECT_EQ(Placement(members).owners(7, 3).size(), 3u);
   EXPECT_EQ(Placement(members).owners(7, 9).size(), 6u);
 }
@@ -123,10 +123,23 @@ class Model {
 
   void start(uint64_t id) {
     Member member = member_of(id);
-    member.incarnation = Incarnation(++incarnations_);
+    member.incarnation = Incarnation(++incarnations_ << kLeaseCountBits);
     input_.nodes[member.id] = {.member = member, .seen = {}, .copied = {}};
     input_.given_up.erase(member.id);
   }
+  // The same process has another lease.
+  void renew(uint64_t id, Incarnation before) {
+    start(id);
+    --incarnations_;
+    input_.nodes.at(MemberId(id)).member.incarnation = Incarnation(before.value() + 1);
+  }
+  Incarnation incarnation(uint64_t id) const {
+    return input_.nodes.at(MemberId(id)).member.incarnation;
+  }
+  // One that is dead, or does nothing, though its lease lasts.
+  void stand_still(uint64_t id) { still_.insert(id); }
+  void await(uint64_t id) { input_.awaited.insert(MemberId(id)); }
+  void await_nobody() { input_.awaited.clear(); }
   void stop(uint64_t id) { input_.nodes.erase(MemberId(id)); }
   void give_up(uint64_t id) { input_.given_up.insert(MemberId(id)); }
   void leave(uint64_t id) { input_.nodes.at(MemberId(id)).member.state = Member::State::kLeaving; }
@@ -136,7 +149,7 @@ class Model {
   void work(double probability) {
     if (!view_) return;
     for (auto& [id, node] : input_.nodes) {
-      if (!rng_.bernoulli(probability)) continue;
+      if (still_.contains(id.value()) || !rng_.bernoulli(probability)) continue;
       node.seen = view_->epoch;
       node.copied.clear();
       for (const RingRange& range : view_->ranges) {
@@ -149,6 +162,7 @@ class Model {
 
   // False: there was nothing to do.
   bool step() {
+    if (view_) note_missed();
     const std::optional<View> next = next_view(view_, input_, {.replicas = 3, .members_min = 3});
     if (!next) return false;
     EXPECT_EQ(next->epoch.value(), view_ ? view_->epoch.value() + 1 : 1);
@@ -169,6 +183,19 @@ class Model {
   const View& view() const { return *view_; }
 
  private:
+  void note_missed() {
+    std::map<MemberId, Epoch> missed;
+    for (const Member& member : view_->members) {
+      const auto node = input_.nodes.find(member.id);
+      const bool is_here = node != input_.nodes.end() &&
+                           is_same_process(node->second.member.incarnation, member.incarnation);
+      if (is_here) continue;
+      const auto before = input_.missed.find(member.id);
+      missed.emplace(member.id, before == input_.missed.end() ? view_->epoch : before->second);
+    }
+    input_.missed = std::move(missed);
+  }
+
   // Each range of the new view has somebody who held all of it, and nobody answers reads who did
   // not hold it, or was not filled.
   void compare(const View& before, const View& after) {
@@ -181,6 +208,11 @@ class Model {
         if (each.state == State::kJoining) continue;
         const std::optional<size_t> position = was.position(each.member);
         ASSERT_TRUE(position) << "a stranger holds a range";
+        // One that was started anew does not know what it had not passed on: it holds it alone.
+        if (!is_same_process(after.member(each.member)->incarnation,
+                             before.member(each.member)->incarnation)) {
+          EXPECT_EQ(holders_of(range), 1u);
+        }
         const bool was_joining = was.chain[*position].state == State::kJoining;
         if (was_joining) EXPECT_TRUE(was_filled(was)) << "a replica was not filled";
       }
@@ -192,12 +224,16 @@ class Model {
         const auto node = input_.nodes.find(each.member);
         const Member* member = before.member(each.member);
         const bool lives = node != input_.nodes.end() && member != nullptr &&
-                           node->second.member.incarnation == member->incarnation;
+                           is_same_process(node->second.member.incarnation, member->incarnation);
         if (!lives || each.state == State::kJoining || range.position(each.member)) continue;
         EXPECT_EQ(each.state, State::kLeaving);
         EXPECT_GE(node->second.seen, was.epoch);
       }
     }
+  }
+  static size_t holders_of(const RingRange& range) {
+    return static_cast<size_t>(std::ranges::count_if(
+        range.chain, [](const Replica& each) { return each.state != State::kJoining; }));
   }
   bool was_filled(const RingRange& range) const {
     const auto before = input_.nodes.find(range.chain[range.chain.size() - 2].member);
@@ -208,6 +244,7 @@ class Model {
 
   Rng rng_;
   PlanInput input_;
+  std::set<uint64_t> still_;
   std::optional<View> view_;
   uint64_t incarnations_ = 0;
 };
@@ -251,13 +288,99 @@ TEST(Plan, TheLastHolderOfARangeStaysThoughItIsAway) {
   for (uint64_t id = 1; id <= 3; ++id) model.give_up(id);
   model.step();
   for (const RingRange& range : model.view().ranges) EXPECT_GE(range.chain.size(), 1u);
-  // Whoever comes back first goes on.
+  // Whoever comes back first goes on, once it has shown that it is alive.
   model.start(2);
-  EXPECT_TRUE(model.step());
+  for (int i = 0; i < 3; ++i) {
+    model.work(1);
+    model.step();
+  }
   for (const RingRange& range : model.view().ranges) {
     EXPECT_EQ(range.chain.size(), 1u);
     EXPECT_EQ(range.chain[0].member, MemberId(2));
   }
+}
+
+// The metadata store was away: the dead node's lease is the last one, and the others come back.
+TEST(Plan, ADeadNodeWhoseLeaseLastsDoesNotPushOutThoseWhoComeBack) {
+  Model model(1);
+  for (uint64_t id = 1; id <= 3; ++id) model.start(id);
+  EXPECT_TRUE(model.step());
+  model.work(1);
+  model.stop(1);
+  model.stop(2);
+  model.stand_still(3);
+  for (int i = 0; i < 5; ++i) {
+    model.work(1);
+    model.step();
+  }
+  for (const RingRange& range : model.view().ranges) EXPECT_EQ(range.chain.size(), 3u);
+  model.start(1);
+  model.start(2);
+  for (int i = 0; i < 5; ++i) {
+    model.work(1);
+    model.step();
+  }
+  for (const RingRange& range : model.view().ranges) EXPECT_EQ(range.chain.size(), 3u);
+  model.stop(3);
+  for (int i = 0; i < 5; ++i) {
+    model.work(1);
+    model.step();
+  }
+  for (const RingRange& range : model.view().ranges) EXPECT_GE(range.running(), 1u);
+  EXPECT_TRUE(model.view().member(MemberId(3)) != nullptr);
+}
+
+TEST(Plan, AskingWhoIsAliveTakesOneViewAndNotMore) {
+  Model model(1);
+  for (uint64_t id = 1; id <= 3; ++id) model.start(id);
+  EXPECT_TRUE(model.step());
+  model.work(1);
+  model.stop(1);
+  EXPECT_TRUE(model.step());
+  EXPECT_FALSE(model.step());
+  EXPECT_EQ(model.view().ranges[0].chain.size(), 3u);
+  model.work(1);
+  EXPECT_TRUE(model.step());
+  for (const RingRange& range : model.view().ranges) EXPECT_EQ(range.chain.size(), 2u);
+}
+
+TEST(Plan, AProcessThatLostItsLeaseStaysInItsChainsWithAnotherEpoch) {
+  Model model(1);
+  for (uint64_t id = 1; id <= 3; ++id) model.start(id);
+  EXPECT_TRUE(model.step());
+  model.work(1);
+  const Incarnation before = model.incarnation(2);
+  model.stop(2);
+  EXPECT_TRUE(model.step());  // who is alive?
+  const Epoch epoch = model.view().epoch;
+  model.renew(2, before);
+  model.work(1);
+  EXPECT_TRUE(model.step());
+  EXPECT_EQ(model.view().member(MemberId(2))->incarnation, model.incarnation(2));
+  for (const RingRange& range : model.view().ranges) {
+    EXPECT_EQ(range.running(), 3u);
+    EXPECT_GT(range.epoch, epoch);
+  }
+}
+
+TEST(Plan, WhoeverIsAwaitedKeepsItsPlaceForAWhile) {
+  Model model(1);
+  for (uint64_t id = 1; id <= 3; ++id) model.start(id);
+  EXPECT_TRUE(model.step());
+  model.stop(1);
+  model.stop(2);
+  model.await(1);
+  for (int i = 0; i < 5; ++i) {
+    model.work(1);
+    model.step();
+  }
+  for (const RingRange& range : model.view().ranges) EXPECT_EQ(range.chain.size(), 3u);
+  model.await_nobody();
+  for (int i = 0; i < 3; ++i) {
+    model.work(1);
+    model.step();
+  }
+  for (const RingRange& range : model.view().ranges) EXPECT_EQ(range.chain.size(), 1u);
 }
 
 TEST(Plan, KeepsEveryRangeThroughAnythingThatHappens) {
@@ -273,6 +396,7 @@ TEST(Plan, KeepsEveryRangeThroughAnythingThatHappens) {
       if (what == 3) model.stop(id);
       if (what == 4 && !model.is_up(id)) model.give_up(id);
       if (what == 5 && id > 3 && model.is_up(id)) model.leave(id);
+      if (what == 6 && model.is_up(id)) model.renew(id, model.incarnation(id));
       model.work(0.5);
       model.step();
       if (HasFatalFailure() || HasNonfatalFailure()) return;

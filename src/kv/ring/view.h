@@ -20,8 +20,14 @@ namespace cairn::kv::ring {
 using Epoch = Id<struct RingEpochTag>;
 // A store, for as long as it keeps what it holds: one that was emptied is another member.
 using MemberId = Id<struct RingMemberTag>;
-// A process at a store, between one lease and the next.
+// A process at a store, between one lease and the next. The upper bits are drawn by the process,
+// the lower ones count its leases.
 using Incarnation = Id<struct RingIncarnationTag>;
+inline constexpr int kLeaseCountBits = 16;
+// Whether the same process had both leases: what it knew with one it knows with the other.
+constexpr bool is_same_process(Incarnation one, Incarnation other) {
+  return one.value() >> kLeaseCountBits == other.value() >> kLeaseCountBits;
+}
 
 inline constexpr uint32_t kTokensPerDrive = 30;
 inline constexpr uint32_t kDrivesMax = 64;  // of a member
@@ -30,10 +36,10 @@ inline constexpr size_t kMembersMax = 256;
 inline constexpr size_t kRangesMax = 2048;
 inline constexpr size_t kNameMax = 255;  // of each text of a member
 
-struct Place {
+struct Location {
   std::string machine;  // empty: nobody else's
   std::string rack;     // the same
-  friend bool operator==(const Place&, const Place&) = default;
+  friend bool operator==(const Location&, const Location&) = default;
 };
 
 struct Member {
@@ -43,7 +49,7 @@ struct Member {
   std::string address;  // of its chain service
   std::string name;     // for people
   std::string resp;     // where clients of Redis find it; empty: nowhere
-  Place place;
+  Location location;
   uint32_t drives = 1;  // its share grows with them
   State state = State::kHere;
   friend bool operator==(const Member&, const Member&) = default;

@@ -43,8 +43,8 @@ struct Layout {
     choice(coder, v, Replica::State::kRunning, Replica::State::kLeaving);
   }
   void operator()(Member& v) {
-    fields(coder, v.id, v.incarnation, v.address, v.name, v.resp, v.place.machine, v.place.rack,
-           v.drives, v.state);
+    fields(coder, v.id, v.incarnation, v.address, v.name, v.resp, v.location.machine,
+           v.location.rack, v.drives, v.state);
   }
   void operator()(WireReplica& v) { fields(coder, v.member, v.state); }
   void operator()(WireRange& v) { fields(coder, v.end, v.epoch, v.chain); }
@@ -90,8 +90,8 @@ bool is_address(const std::string& text) {
 
 bool is_sound(const Member& member) {
   return member.id.value() != 0 && member.drives >= 1 && member.drives <= kDrivesMax &&
-         member.name.size() <= kNameMax && member.place.machine.size() <= kNameMax &&
-         member.place.rack.size() <= kNameMax && is_address(member.address) &&
+         member.name.size() <= kNameMax && member.location.machine.size() <= kNameMax &&
+         member.location.rack.size() <= kNameMax && is_address(member.address) &&
          (member.resp.empty() || is_address(member.resp));
 }
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "task/deadline.h"
+#include "kv/store/compaction.h"
 
 namespace cairn::kv::store {
 
@@ -13,7 +13,6 @@ using task::Task;
 
 namespace {
 
-constexpr Duration kRetryAfter = 100_ms;
 constexpr Duration kPurgeEvery = 5_s;  // a pass writes all of the log that lives
 
 }  // namespace
@@ -187,19 +186,6 @@ bool KeyCompactor::has_work() {
   return space.is_low() || space.head() < purge_until_;
 }
 
-Task<void> KeyCompactor::run() {
-  while (!core_.stopping.requested()) {
-    if (!has_work()) {
-      core_.key_space.low().reset();
-      [[maybe_unused]] const Result<void> woken =
-          co_await core_.key_space.low().wait(core_.stopping.token());
-      continue;
-    }
-    const Result<bool> done = co_await step();
-    if (done && *done) continue;
-    [[maybe_unused]] const Result<void> slept =
-        co_await task::sleep_for(core_.env, kRetryAfter, core_.stopping.token());
-  }
-}
+Task<void> KeyCompactor::run() { return compact(core_, core_.key_space, *this); }
 
 }  // namespace cairn::kv::store

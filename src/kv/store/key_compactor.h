@@ -20,6 +20,8 @@ class KeyCompactor {
   explicit KeyCompactor(Core& core) : core_(core) {}
   // Until the store stops.
   task::Task<void> run();
+  // Whether the log is low, or expired keys are to be looked for.
+  bool has_work();
   // One window, now. False: there was nothing.
   task::Task<Result<bool>> step();
 
@@ -38,7 +40,6 @@ class KeyCompactor {
     uint64_t buckets = 0;  // of those
     uint64_t end = 0;
   };
-  bool has_work();
   task::Task<Window> read(uint64_t begin);
   Parsed parse(const Window& window);
   uint64_t give_up_bucket(uint64_t position);

@@ -40,6 +40,7 @@ struct StoreStats {
   uint64_t values_moved = 0;
   uint64_t expired = 0;      // keys whose space came back
   uint64_t damaged = 0;      // segments and values that compaction found damaged
+  uint64_t unlisted = 0;     // the same, that a scan passed, because it could not tell their keys
   uint64_t space_waits = 0;  // changes that waited for compaction
 };
 

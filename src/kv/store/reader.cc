@@ -121,6 +121,18 @@ Task<Result<std::string>> read_key(Core& core, Item item) {
   co_return std::string(as_text(stored->record.key));
 }
 
+Task<Result<std::string>> read_key_of_damaged(Core& core, Item item, uint32_t segment) {
+  const Result<ValueWindow> window =
+      co_await core.values->read_raw(core.position_of(item), kRecordHeaderBytes + item.key_bytes);
+  if (!window) co_return fail(window.error());
+  if (window->bytes.size() == kRecordHeaderBytes + item.key_bytes) {
+    const std::string_view key = as_text(window->bytes.subspan(kRecordHeaderBytes));
+    const KeyHash hash{.fingerprint = item.fingerprint, .segment = segment};
+    if (core.hash(key) == hash) co_return std::string(key);
+  }
+  co_return fail(Errc::kCorrupt, "a record of the value log is damaged, and its key");
+}
+
 Task<Result<std::optional<Entry>>> read_entry(Core& core, std::string_view key) {
   const KeyHash hash = core.hash(key);
   for (int attempt = 1;; ++attempt) {

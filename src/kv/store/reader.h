@@ -32,6 +32,9 @@ task::Task<Result<std::string>> read_value(Core& core, Item item,
                                            std::optional<std::string_view> key);
 // The key of an item.
 task::Task<Result<std::string>> read_key(Core& core, Item item);
+// The key of an item of that segment whose record may be damaged elsewhere: what lies in its place,
+// if it is the one that the item stands for (key_hash.h). kCorrupt: it is damaged too.
+task::Task<Result<std::string>> read_key_of_damaged(Core& core, Item item, uint32_t segment);
 
 // A key with its value, by two reads of the drive. `key` is lent.
 task::Task<Result<std::optional<Entry>>> read_entry(Core& core, std::string_view key);

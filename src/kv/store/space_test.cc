@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -287,6 +289,57 @@ Task<void> rot(env::Env& env, sim::Medium& disk) {
   co_await on.close();
   disk.corrupt({layout->table_block * 512, 2 * layout->table_blocks * 512}, 200);
   EXPECT_EQ((co_await on.open(env, kSmallDisk)).error().code(), Errc::kCorrupt);
+}
+
+std::set<std::string> all_keys(const ScanPage& page) {
+  return {page.keys.begin(), page.keys.end()};
+}
+
+// A record whose value rotted is told by its key, one whose key rotted is counted.
+Task<void> scan_rotten(env::Env& env, sim::Medium& disk) {
+  OnDisk on;
+  EXPECT_EQ(outcome(co_await on.make(env, kSmallDisk)), "ok");
+  CO_ASSERT_TRUE((co_await on.open(env, kSmallDisk)).has_value());
+  std::set<std::string> all;
+  for (uint64_t n = 0; n < 100; ++n) {
+    const std::string key = key_of(n) + " is its key";
+    EXPECT_EQ(outcome(co_await put(*on.store, key, key_of(n) + " is its value")), "ok");
+    all.insert(key);
+  }
+  const auto rot = [&disk](const std::string& text) {
+    std::string bytes(disk.size(), '\0');
+    disk.peek(0, std::as_writable_bytes(std::span(bytes)));
+    const size_t at = bytes.find(text);
+    CHECK(at != std::string::npos);
+    disk.corrupt({.offset = at, .length = text.size()});
+  };
+  rot(key_of(42) + " is its value");
+  Result<ScanPage> page = co_await on.store->scan(0, 1000);
+  CO_ASSERT_TRUE(page.has_value());
+  EXPECT_EQ(all_keys(*page), all);
+  EXPECT_EQ(page->unreadable, 0u);
+  rot(key_of(43) + " is its key");
+  page = co_await on.store->scan(0, 1000);
+  CO_ASSERT_TRUE(page.has_value());
+  EXPECT_EQ(page->next, 0u);
+  all.erase(key_of(43) + " is its key");
+  EXPECT_EQ(all_keys(*page), all);
+  EXPECT_EQ(page->unreadable, 1u);
+  EXPECT_EQ(on.store->stats().unlisted, 1u);
+  // A whole bucket of the key log.
+  const Result<Layout> layout = plan_layout({.blocks = 8192, .block_size = 512}, 272);
+  CO_ASSERT_TRUE(layout.has_value());
+  disk.corrupt({layout->key_block * 512, layout->key_buckets * 512}, 20000);
+  page = co_await on.store->scan(0, 1000);
+  CO_ASSERT_TRUE(page.has_value());
+  EXPECT_GT(page->unreadable, 0u);
+  co_await on.close();
+}
+
+TEST(StoreSpace, AScanGoesOnBehindADamagedRecord) {
+  sim::Cluster cluster({.disk = {.block_size = 512}});
+  sim::Medium& disk = cluster.node("host").disk("d");
+  drive::run_in_sim(cluster, [&disk](env::Env& env) { return scan_rotten(env, disk); });
 }
 
 TEST(StoreSpace, BitRotIsFoundAndNamed) {

@@ -115,30 +115,30 @@ Task<Result<void>> format(env::Env& env, drive::Drive& drive, FormatOptions opti
   co_return done;
 }
 
-// One command's place among those at work.
-class Store::Command {
+// What admits a command among those at work, for as long as it is.
+class Store::Admission {
  public:
   // kClosed; waits while too many are at work.
-  static Task<Result<Command>> enter(Store& store) {
+  static Task<Result<Admission>> enter(Store& store) {
     const Result<void> entered = store.gate_.enter();
     if (!entered) co_return fail(entered.error());
-    Command command(store);
+    Admission admission(store);
     const Result<void> turn = co_await store.commands_.acquire(1, store.core_->stopping.token());
     if (!turn) co_return fail(turn.error());
-    command.turn_ = task::Units(store.commands_, 1);
+    admission.turn_ = task::Units(store.commands_, 1);
     ++store.core_->stats.commands;
-    co_return std::move(command);
+    co_return std::move(admission);
   }
-  Command(Command&& other) noexcept
+  Admission(Admission&& other) noexcept
       : store_(std::exchange(other.store_, nullptr)), turn_(std::move(other.turn_)) {}
-  Command& operator=(Command&&) = delete;
-  ~Command() {
+  Admission& operator=(Admission&&) = delete;
+  ~Admission() {
     turn_.release();
     if (store_ != nullptr) store_->gate_.leave();
   }
 
  private:
-  explicit Command(Store& store) : store_(&store) {}
+  explicit Admission(Store& store) : store_(&store) {}
   Store* store_;
   task::Units turn_;
 };
@@ -194,8 +194,8 @@ Task<void> Store::sync_at_intervals() {
 Task<Result<std::optional<Entry>>> Store::get(std::string_view key) {
   const Result<void> checked = check_key(key);
   if (!checked) co_return fail(checked.error());
-  const Result<Command> command = co_await Command::enter(*this);
-  if (!command) co_return fail(command.error());
+  const Result<Admission> admission = co_await Admission::enter(*this);
+  if (!admission) co_return fail(admission.error());
   Result<std::optional<Entry>> entry = co_await read_entry(*core_, key);
   co_return entry;
 }
@@ -203,8 +203,8 @@ Task<Result<std::optional<Entry>>> Store::get(std::string_view key) {
 Task<Result<std::optional<Meta>>> Store::look(std::string_view key) {
   const Result<void> checked = check_key(key);
   if (!checked) co_return fail(checked.error());
-  const Result<Command> command = co_await Command::enter(*this);
-  if (!command) co_return fail(command.error());
+  const Result<Admission> admission = co_await Admission::enter(*this);
+  if (!admission) co_return fail(admission.error());
   const Result<std::optional<Item>> item = co_await find_item(*core_, core_->hash(key));
   if (!item) co_return fail(item.error());
   if (!*item) co_return std::optional<Meta>();
@@ -216,8 +216,8 @@ Task<Result<void>> Store::transact(std::span<const std::string_view> keys, Chang
     const Result<void> checked = check_key(key);
     if (!checked) co_return checked;
   }
-  const Result<Command> command = co_await Command::enter(*this);
-  if (!command) co_return fail(command.error());
+  const Result<Admission> admission = co_await Admission::enter(*this);
+  if (!admission) co_return fail(admission.error());
   task::Deadline deadline(core_->env, core_->env.now() + core_->options.put_wait_max,
                           core_->stopping.token());
   Transaction transaction(*core_, keys, change);
@@ -225,30 +225,51 @@ Task<Result<void>> Store::transact(std::span<const std::string_view> keys, Chang
   co_return done;
 }
 
-Task<Result<void>> Store::scan_segment(uint32_t segment, ScanPage& page) {
-  const Result<std::vector<Item>> items = co_await read_items(*core_, segment);
-  if (!items) co_return fail(items.error());
-  for (const Item& item : *items) {
-    const SegmentTable::Chain chain = core_->table.at(segment);
-    Result<std::string> key = co_await read_key(*core_, item);
+// The key of an item; none: the key is not there any more. kCorrupt: it cannot be told.
+Task<Result<std::optional<std::string>>> Store::key_of_item(uint32_t segment, Item item) {
+  const SegmentTable::Chain chain = core_->table.at(segment);
+  Result<std::string> key = co_await read_key(*core_, item);
+  if (!key && key.error() == Errc::kCorrupt) {
     // A record that is gone belonged to a key that changed or went, or moved; look() tells.
-    if (!key && key.error() == Errc::kCorrupt) {
-      Result<std::optional<Item>> now =
-          co_await find_item(*core_, {.fingerprint = item.fingerprint, .segment = segment});
-      if (!now) co_return fail(now.error());
-      if (!*now) continue;
-      if (**now == item && core_->table.at(segment) == chain) co_return fail(key.error());
+    const Result<std::optional<Item>> now =
+        co_await find_item(*core_, {.fingerprint = item.fingerprint, .segment = segment});
+    if (!now) co_return fail(now.error());
+    if (!*now) co_return std::optional<std::string>();
+    if (**now == item && core_->table.at(segment) == chain) {
+      key = co_await read_key_of_damaged(*core_, item, segment);
+    } else {
       key = co_await read_key(*core_, **now);
     }
-    if (!key) co_return fail(key.error());
-    page.keys.push_back(std::move(*key));
+  }
+  if (!key) co_return fail(key.error());
+  co_return std::optional<std::string>(std::move(*key));
+}
+
+// What is damaged is counted, and the others are told.
+Task<Result<void>> Store::scan_segment(uint32_t segment, ScanPage& page) {
+  const auto pass = [&](const Error& error) -> Result<void> {
+    if (error != Errc::kCorrupt) return fail(error);
+    ++page.unreadable;
+    ++core_->stats.unlisted;
+    return {};
+  };
+  const Result<std::vector<Item>> items = co_await read_items(*core_, segment);
+  if (!items) co_return pass(items.error());
+  for (const Item& item : *items) {
+    Result<std::optional<std::string>> key = co_await key_of_item(segment, item);
+    if (!key) {
+      const Result<void> passed = pass(key.error());
+      if (!passed) co_return passed;
+    } else if (*key) {
+      page.keys.push_back(std::move(**key));
+    }
   }
   co_return Result<void>();
 }
 
 Task<Result<ScanPage>> Store::scan(uint64_t cursor, size_t count) {
-  const Result<Command> command = co_await Command::enter(*this);
-  if (!command) co_return fail(command.error());
+  const Result<Admission> admission = co_await Admission::enter(*this);
+  if (!admission) co_return fail(admission.error());
   ScanPage page;
   const uint64_t segments = core_->table.segments();
   // Empty segments cost nothing but the look; so many are a page of their own.
@@ -273,8 +294,8 @@ Task<Result<std::optional<std::string>>> Store::any_key_of(uint32_t segment) {
 }
 
 Task<Result<std::optional<std::string>>> Store::random_key() {
-  const Result<Command> command = co_await Command::enter(*this);
-  if (!command) co_return fail(command.error());
+  const Result<Admission> admission = co_await Admission::enter(*this);
+  if (!admission) co_return fail(admission.error());
   const uint64_t segments = core_->table.segments();
   uint64_t segment = core_->env.rng().below(segments);
   for (uint64_t tried = 0; tried < segments + kSegmentsTried; ++tried) {
@@ -298,8 +319,8 @@ Task<Result<void>> Store::lock_all(std::vector<task::Units>& held) {
 }
 
 Task<Result<void>> Store::clear() {
-  const Result<Command> command = co_await Command::enter(*this);
-  if (!command) co_return fail(command.error());
+  const Result<Admission> admission = co_await Admission::enter(*this);
+  if (!admission) co_return fail(admission.error());
   std::vector<task::Units> held;
   Result<void> done = co_await lock_all(held);
   if (done) done = co_await checkpointer_.save_empty();

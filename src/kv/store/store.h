@@ -65,8 +65,9 @@ class Store final : public Keyspace {
   task::Task<void> close();
 
  private:
-  class Command;
+  class Admission;
   task::Task<Result<void>> lock_all(std::vector<task::Units>& held);
+  task::Task<Result<std::optional<std::string>>> key_of_item(uint32_t segment, Item item);
   task::Task<Result<void>> scan_segment(uint32_t segment, ScanPage& page);
   task::Task<Result<std::optional<std::string>>> any_key_of(uint32_t segment);
   task::Task<void> save_checkpoints();

@@ -5,18 +5,12 @@
 #include <span>
 #include <utility>
 
-#include "task/deadline.h"
+#include "kv/store/compaction.h"
 #include "task/when_all.h"
 
 namespace cairn::kv::store {
 
 using task::Task;
-
-namespace {
-
-constexpr Duration kRetryAfter = 100_ms;
-
-}  // namespace
 
 // A window, and behind it as much as its last record may have.
 Task<ValueCompactor::Window> ValueCompactor::read(uint64_t begin) {
@@ -182,19 +176,6 @@ Task<Result<bool>> ValueCompactor::step() {
   co_return true;
 }
 
-Task<void> ValueCompactor::run() {
-  while (!core_.stopping.requested()) {
-    if (!core_.value_space.is_low()) {
-      core_.value_space.low().reset();
-      [[maybe_unused]] const Result<void> woken =
-          co_await core_.value_space.low().wait(core_.stopping.token());
-      continue;
-    }
-    const Result<bool> done = co_await step();
-    if (done && *done) continue;
-    [[maybe_unused]] const Result<void> slept =
-        co_await task::sleep_for(core_.env, kRetryAfter, core_.stopping.token());
-  }
-}
+Task<void> ValueCompactor::run() { return compact(core_, core_.value_space, *this); }
 
 }  // namespace cairn::kv::store

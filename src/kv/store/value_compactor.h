@@ -21,6 +21,7 @@ class ValueCompactor {
   explicit ValueCompactor(Core& core) : core_(core), movers_(core.options.movers_max) {}
   // Until the store stops.
   task::Task<void> run();
+  bool has_work() const { return core_.value_space.is_low(); }
   // One window, now. False: there was nothing.
   task::Task<Result<bool>> step();
 

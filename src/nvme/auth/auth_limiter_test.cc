@@ -16,7 +16,7 @@ TEST(AuthLimiter, WhoNeverFailedIsAnsweredAtOnce) {
   EXPECT_EQ(limiter.entries(), 0u);
 }
 
-TEST(AuthLimiter, PausesGrowUpToTheirMost) {
+TEST(AuthLimiter, PausesGrowUpToTheirMax) {
   AuthLimiter limiter;
   Time now = kStart;
   Duration last = 0_s;

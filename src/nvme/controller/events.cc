@@ -14,14 +14,14 @@ constexpr std::array<AsynchronousEvent, kEventKinds> kEvents = {
 
 }  // namespace
 
-void Events::Request::start() {
+void Events::EventRequest::start() {
   if (events_.ended_) return complete(fail(Errc::kClosed, "the controller has ended"));
   ++events_.waiting_;
   events_.requests_.push_back(*this);
   events_.deliver();
 }
 
-void Events::Request::cancel() {
+void Events::EventRequest::cancel() {
   ListHook<Events>::unlink();
   --events_.waiting_;
   complete(cancelled());
@@ -29,7 +29,7 @@ void Events::Request::cancel() {
 
 bool Events::abort(uint16_t cid) {
   bool found = false;
-  requests_.for_each([&](Request& request) {
+  requests_.for_each([&](EventRequest& request) {
     if (found || request.cid_ != cid) return;
     found = true;
     request.ListHook<Events>::unlink();
@@ -66,7 +66,7 @@ void Events::deliver() {
 void Events::reset() {
   states_.fill(State::kQuiet);
   waiting_ = 0;
-  while (Request* request = requests_.pop_front()) {
+  while (EventRequest* request = requests_.pop_front()) {
     request->complete(fail(Errc::kClosed, "the controller was reset"));
   }
 }

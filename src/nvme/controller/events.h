@@ -23,9 +23,9 @@ inline constexpr size_t kEventKinds = 5;
 class Events {
  public:
   // Gives dword 0 of the completion. kClosed after end(); kCancelled by the token.
-  class Request final : public task::Operation<uint32_t>, public ListHook<Events> {
+  class EventRequest final : public task::Operation<uint32_t>, public ListHook<Events> {
    public:
-    Request(Events& events, uint16_t cid, task::CancelToken token)
+    EventRequest(Events& events, uint16_t cid, task::CancelToken token)
         : Operation(token), events_(events), cid_(cid) {}
 
    private:
@@ -37,7 +37,7 @@ class Events {
   };
 
   // `co_await events.next(cid, token)`: waits for the next event. Ask has_room() first.
-  Request next(uint16_t cid, task::CancelToken token) { return {*this, cid, token}; }
+  EventRequest next(uint16_t cid, task::CancelToken token) { return {*this, cid, token}; }
   bool has_room() const;
   // Completes the request of that command with kCancelled. False: there is none.
   bool abort(uint16_t cid);
@@ -59,7 +59,7 @@ class Events {
   void deliver();
 
   std::array<State, kEventKinds> states_{};
-  List<Request, Events> requests_;
+  List<EventRequest, Events> requests_;
   size_t waiting_ = 0;
   bool ended_ = false;
 };

@@ -97,7 +97,7 @@ TEST(HpccTopology, ProblemsSayWhere) {
   EXPECT_TRUE(problem("3 1 2 7").contains("has no node for its switch 1 of 1"));
   EXPECT_TRUE(problem("3 1 2 2 0 2 10Gbps 0.001ms 0").contains("link 2 of 2 is not two nodes"));
   EXPECT_TRUE(problem("3 1 1 2 0 2 10 0.001ms 0").contains("link 1 of 1 is not two nodes"));
-  EXPECT_TRUE(problem("3 1 1 2 0 2 1Gbps 0.001ms 0.1").contains("loses frames by chance"));
+  EXPECT_TRUE(problem("3 1 1 2 0 2 1Gbps 0.001ms 0.1").contains("loses frames at random"));
   EXPECT_NE(problem("3 1 1 2 0 2 1Gbps 0.001ms 0"), "");  // host 1 hangs at nothing
 }
 

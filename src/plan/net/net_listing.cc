@@ -150,7 +150,7 @@ Attempt<net::Topology> parse_hpcc_topology(std::string_view text) {
     }
     if (error_rate != 0) {
       return refuse(
-          fmt::format("link {} of {} loses frames by chance, which is not modelled", i + 1, links));
+          fmt::format("link {} of {} loses frames at random, which is not modelled", i + 1, links));
     }
     topology.connect(
         static_cast<uint32_t>(a), static_cast<uint32_t>(b),

@@ -210,12 +210,12 @@ std::string snis_page(const SnisOutcome& outcome) {
   return page.html();
 }
 
-std::string times_csv(std::span<const snis::Request> requests, const snis::Times& times) {
+std::string times_csv(std::span<const trace::Record> requests, const snis::Times& times) {
   std::string csv =
       "request,op,bytes,initiator,target,arrival_ns,storage_arrival_ns,storage_departure_ns,"
       "network_arrival_ps,network_departure_ps\n";
   for (size_t i = 0; i < requests.size(); ++i) {
-    const snis::Request& r = requests[i];
+    const trace::Record& r = requests[i];
     csv += fmt::format("{},{},{},{},{},{}", i, r.write ? 'W' : 'R', r.bytes, r.initiator, r.target,
                        r.arrival);
     for (const int64_t time : {times.storage_arrival[i], times.storage_departure[i],

@@ -18,7 +18,7 @@ struct SnisOutcome {
   std::string network;
   uint32_t targets = 1;
   uint32_t initiators = 1;
-  std::span<const snis::Request> requests;
+  std::span<const trace::Record> requests;
   std::span<const snis::Step> steps;  // may be empty when coupled is there
   std::optional<int> stable_at;
   snis::Stable why = snis::Stable::kNo;
@@ -34,6 +34,6 @@ std::string snis_text(const SnisOutcome& outcome);
 std::string snis_page(const SnisOutcome& outcome);
 
 // Where every request was when.
-std::string times_csv(std::span<const snis::Request> requests, const snis::Times& times);
+std::string times_csv(std::span<const trace::Record> requests, const snis::Times& times);
 
 }  // namespace cairn::plan

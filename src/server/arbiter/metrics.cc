@@ -3,9 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <utility>
@@ -13,7 +11,6 @@
 
 #include "arbiter/arbiter.h"
 #include "arbiter/views.h"
-#include "base/error_text.h"
 #include "server/monitor/process_metrics.h"
 
 namespace cairn::server {
@@ -22,8 +19,6 @@ namespace {
 
 using arbiter::DriveView;
 using arbiter::VolumeView;
-using drive::Health;
-using Json = nlohmann::ordered_json;
 using Type = MetricsText::Type;
 
 // What the arbiter that leads knows of its pool.
@@ -40,45 +35,6 @@ std::optional<Known> look(arbiter::ArbiterHost& host) {
   return Known{.pool = arbiter::view_of(arbiter.pool()),
                .page = arbiter::volumes_after(arbiter.pool(), ""),
                .counters = arbiter.counters()};
-}
-
-struct Reason {
-  Health health = Health::kDegraded;
-  std::string what;
-};
-
-std::vector<Reason> reasons_of(const arbiter::ArbiterHost& host,
-                               const std::optional<Known>& known) {
-  std::vector<Reason> reasons;
-  if (const std::optional<Error>& error = host.last_error(); error && !host.is_leading()) {
-    reasons.push_back({Health::kFailing,
-                       fmt::format("it was elected and does not lead: {}", error_text(*error))});
-  }
-  if (!known) return reasons;
-  for (const VolumeView& each : known->page.volumes) {
-    if (each.lacking == 0) continue;
-    reasons.push_back(
-        {Health::kDegraded,
-         fmt::format("volume {} has {} extents with fewer replicas in order than {}: 'cairn pool "
-                     "list' says which drives are there",
-                     each.record.name, each.lacking, each.record.replicas)});
-  }
-  for (const DriveView& each : known->pool.drives) {
-    if (each.unfenced == 0) continue;
-    reasons.push_back(
-        {Health::kDegraded,
-         fmt::format(
-             "drive {} of the pool could not be told of {} clients that lost what they had there: "
-             "make {} reachable, or 'cairn pool remove' it",
-             each.info.id.value(), each.unfenced, each.info.uri)});
-  }
-  return reasons;
-}
-
-Health worst_of(const std::vector<Reason>& reasons) {
-  Health worst = Health::kOk;
-  for (const Reason& each : reasons) worst = std::max(worst, each.health);
-  return worst;
 }
 
 void add_drives(MetricsText& text, const arbiter::PoolView& pool) {
@@ -132,12 +88,13 @@ void add_volumes(MetricsText& text, const std::vector<VolumeView>& volumes) {
 
 }  // namespace
 
+ProcessState ArbiterSource::state() {
+  health_.look();
+  return {.role = "arbiter", .uptime = env_.now() - started_, .health = health_.worst()};
+}
+
 task::Task<void> ArbiterSource::tell_metrics(MetricsText& text) {
   const std::optional<Known> known = look(host_);
-  add_process(text, env_,
-              {.role = "arbiter",
-               .uptime = env_.now() - started_,
-               .health = worst_of(reasons_of(host_, known))});
   text.family(Type::kGauge, "cairn_arbiter_leading", "1 while this arbiter leads.");
   text.sample({}, host_.is_leading() ? 1 : 0);
   if (!known) co_return;
@@ -154,17 +111,14 @@ task::Task<void> ArbiterSource::tell_metrics(MetricsText& text) {
 }
 
 task::Task<Wellness> ArbiterSource::tell_health() {
-  const std::vector<Reason> reasons = reasons_of(host_, look(host_));
-  const Health health = worst_of(reasons);
+  const std::vector<KnownCondition> all = health_.look();
   Json json = {{"schema_version", 1},
                {"role", "arbiter"},
-               {"health", name(health)},
+               {"health", name(health_.worst())},
                {"state", host_.is_leading() ? "leads" : "stands by"},
                {"reasons", Json::array()}};
-  for (const Reason& each : reasons) {
-    json["reasons"].push_back({{"health", name(each.health)}, {"what", each.what}});
-  }
-  co_return Wellness{.health = health,
+  for (const KnownCondition& each : all) json["reasons"].push_back(condition_json(env_, each));
+  co_return Wellness{.health = health_.worst(),
                      .json = json.dump(-1, ' ', true, Json::error_handler_t::replace)};
 }
 

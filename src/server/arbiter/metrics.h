@@ -7,25 +7,28 @@
 #include "base/metrics_text.h"
 #include "base/units.h"
 #include "env/env.h"
+#include "server/arbiter/health.h"
 #include "server/monitor/monitor.h"
 #include "task/task.h"
 
 namespace cairn::server {
 
-// The host outlives it. Of volumes the first 1024 by name are told one by one.
+// The host and what knows its health outlive it. Of volumes the first 1024 by name are told one by
+// one.
 class ArbiterSource final : public Monitor::Source {
  public:
-  ArbiterSource(env::Env& env, arbiter::ArbiterHost& host)
-      : env_(env), host_(host), started_(env.now()) {}
+  ArbiterSource(env::Env& env, arbiter::ArbiterHost& host, ArbiterHealth& health)
+      : env_(env), host_(host), health_(health), started_(env.now()) {}
 
+  ProcessState state() override;
   task::Task<void> tell_metrics(MetricsText& text) override;
-  // Degraded: replicas are missing, or somebody could not be fenced. Failing: it was elected, and
-  // cannot lead.
+  // As ArbiterHealth has it.
   task::Task<Wellness> tell_health() override;
 
  private:
   env::Env& env_;
   arbiter::ArbiterHost& host_;
+  ArbiterHealth& health_;
   const Time started_;
 };
 

@@ -3,13 +3,13 @@
 
 #include <fmt/format.h>
 
+#include <optional>
 #include <utility>
 
 #include "arbiter/arbiter_host.h"
 #include "arbiter/arbiter_server.h"
 #include "arbiter/healer.h"
 #include "arbiter/market/market_service.h"
-#include "base/error_text.h"
 #include "rack/client_keys.h"
 #include "rpc/server.h"
 #include "server/arbiter/metrics.h"
@@ -19,16 +19,12 @@
 #include "server/monitor/monitor.h"
 #include "server/open/mega_vols.h"
 #include "server/open/store.h"
-#include "task/deadline.h"
 #include "task/gate.h"
 #include "task/sync.h"
 
 namespace cairn::server {
 
 namespace {
-
-// How often it is asked why an elected arbiter does not lead.
-constexpr Duration kLook = 1_s;
 
 // One for those of this machine, without keys, and one for all others.
 class Doors {
@@ -79,22 +75,6 @@ class Doors {
   arbiter::ArbiterServer far_;
 };
 
-// Says why it does not lead although it could, once for each reason.
-task::Task<void> watch(env::Env& env, const arbiter::ArbiterHost& host,
-                       const ArbiterServeOptions& options, task::CancelToken stop) {
-  std::string told;
-  for (;;) {
-    const Result<void> slept = co_await task::sleep_for(env, kLook, stop);
-    if (!slept) break;
-    const std::optional<Error>& error = host.last_error();
-    std::string why = error && !host.is_leading() ? error_text(*error) : "";
-    if (!why.empty() && why != told) {
-      options.log(config::LogLevel::kWarn, fmt::format("this arbiter does not lead: {}", why));
-    }
-    told = std::move(why);
-  }
-}
-
 }  // namespace
 
 task::Task<Attempt<void>> serve_arbiter(env::Env& env, ArbiterServeOptions& options) {
@@ -104,9 +84,12 @@ task::Task<Attempt<void>> serve_arbiter(env::Env& env, ArbiterServeOptions& opti
   Attempt<void> outcome;
   {
     arbiter::Market market(env, options.market);
+    EventsDoor events(env, "arbiter", options.events, options.log);
+    std::optional<ArbiterHealth> health;  // once there is a host
     // No coroutine: the host outlives no call of it.
-    const auto on_change = [&market, &options](bool is_leading) {
+    const auto on_change = [&market, &options, &health](bool is_leading) {
       market.begin_anew();
+      health->tell_leading(is_leading);
       if (options.on_change) options.on_change(is_leading);
     };
     arbiter::Healer healer(env, drives.source(), {.name = options.name});
@@ -122,8 +105,10 @@ task::Task<Attempt<void>> serve_arbiter(env::Env& env, ArbiterServeOptions& opti
                                .on_change = on_change});
     arbiter::MarketService services(env, host, market);
     Doors doors(env, host, services, options);
-    ArbiterSource source(env, host);
-    Monitor monitor(env, source);
+    health.emplace(env, host, options.name, events.log());
+    ArbiterSource source(env, host, *health);
+    Monitor monitor(env, source, &events.log(), options.http_token);
+    if (options.has_source) options.has_source(&source);
     Attempt<std::vector<env::Address>> listening = co_await doors.listen(options.listen);
     if (listening) {
       const Attempt<std::vector<env::Address>> looked_at = co_await monitor.listen(options.http);
@@ -134,17 +119,24 @@ task::Task<Attempt<void>> serve_arbiter(env::Env& env, ArbiterServeOptions& opti
       }
     }
     if (listening) {
+      const Attempt<void> asked = co_await events.listen();
+      if (!asked) listening = std::unexpected(asked.error());
+    }
+    if (listening) {
+      events.tell_begun();
       if (options.ready) options.ready(*listening);
       task::Gate gate;
       task::CancelSource stop;
       gate.spawn(host.run());
       task::Gate healing;
       healing.spawn(healer.run(host));
-      gate.spawn(watch(env, host, options, stop.token()));
+      gate.spawn(health->run(stop.token()));
       task::Event never;
       const Result<void> stopped =
           co_await never.wait(options.until.can_cancel() ? options.until : env.stop_token());
       (void)stopped;
+      events.tell_ending();
+      if (options.has_source) options.has_source(nullptr);
       co_await monitor.close();
       co_await doors.close();
       stop.request();
@@ -154,9 +146,11 @@ task::Task<Attempt<void>> serve_arbiter(env::Env& env, ArbiterServeOptions& opti
       co_await gate.close();
     } else {
       outcome = std::unexpected(listening.error());
+      if (options.has_source) options.has_source(nullptr);
       co_await monitor.close();
       co_await doors.close();
     }
+    co_await events.close();
   }
   co_await (*store)->close();
   co_return outcome;

@@ -247,6 +247,8 @@ void add_server_keys(config::Section& root, ServerConfig& config) {
         config.http.push_back(std::move(*at));
         return {};
       });
+  keys.text("http_token", config.http_token);
+  keys.text("on_event", config.on_event);
   keys.taken("drain_timeout", into(server.drain_timeout));
   keys.taken("handshake_timeout", into(server.target.handshake_timeout));
   keys.taken("write_timeout", into(server.target.write_timeout));

@@ -34,6 +34,8 @@ struct ServerConfig {
   std::vector<std::string> vhost_user;  // likewise
   std::string control;                  // socket, or "off"; empty: one per process
   std::vector<env::Address> http;       // where metrics and health can be looked at
+  std::string http_token;               // a file; empty: none
+  std::string on_event;                 // a command, run when something changed; empty: none
 };
 
 // `config` outlives the section.

@@ -19,10 +19,11 @@ namespace {
 
 using Command = ControlRequest::Command;
 
-constexpr std::array<std::pair<std::string_view, Command>, 20> kCommands = {{
+constexpr std::array<std::pair<std::string_view, Command>, 21> kCommands = {{
     {"status", Command::kStatus},
     {"stats", Command::kStats},
     {"metrics", Command::kMetrics},
+    {"events", Command::kEvents},
     {"host.add", Command::kHostAdd},
     {"host.remove", Command::kHostRemove},
     {"drive.list", Command::kDriveList},
@@ -49,6 +50,8 @@ constexpr std::array<nvme::AnaState, 5> kAnaStates = {
 constexpr size_t kDriveTextMax = 4096;
 constexpr size_t kArgsMax = 64;
 constexpr int kDepthMax = 8;
+// That are nanoseconds in 63 bits.
+constexpr uint64_t kMillisecondsMax = 9'000'000'000'000;
 
 // The object in `line`, or why there is none. A reply is deeper than a request, but not much.
 Attempt<Json> parse_object(std::string_view line) {
@@ -201,6 +204,11 @@ std::string encode_request(const ControlRequest& request) {
   if (request.socket != plain.socket) json["socket"] = request.socket;
   if (request.guest_timeout_ms != plain.guest_timeout_ms)
     json["guest_timeout_ms"] = request.guest_timeout_ms;
+  if (request.after != plain.after) json["after"] = request.after;
+  if (request.after_log != plain.after_log) json["after_log"] = request.after_log;
+  if (request.since_ms != plain.since_ms) json["since_ms"] = request.since_ms;
+  if (request.wait_ms != plain.wait_ms) json["wait_ms"] = request.wait_ms;
+  if (request.count != plain.count) json["count"] = request.count;
   return json.dump(-1, ' ', true, Json::error_handler_t::replace);
 }
 
@@ -234,6 +242,11 @@ Attempt<ControlRequest> decode_request(std::string_view line) {
   fields.text("door", request.door, 32);
   fields.text("socket", request.socket, kDriveTextMax);
   fields.number("guest_timeout_ms", request.guest_timeout_ms, 86'400'000);
+  fields.number("after", request.after, UINT64_MAX);
+  fields.text("after_log", request.after_log, 64);
+  fields.number("since_ms", request.since_ms, kMillisecondsMax);
+  fields.number("wait_ms", request.wait_ms, 86'400'000);
+  fields.number("count", request.count, UINT32_MAX);
   if (std::optional<std::string> wrong = fields.finish()) return refuse(std::move(*wrong));
   return request;
 }

@@ -31,6 +31,7 @@ struct ControlRequest {
     kStatus,
     kStats,
     kMetrics,
+    kEvents,
     kHostAdd,
     kHostRemove,
     kDriveList,
@@ -68,6 +69,11 @@ struct ControlRequest {
   std::string door;                   // door.*: vfio-user or vhost-user
   std::string socket;                 // door.*: its whole path; door.add: and perhaps ,mode=MODE
   uint32_t guest_timeout_ms = 10000;  // door.remove: for the guest to give it back
+  uint64_t after = 0;                 // events: those with higher ids,
+  std::string after_log;              // if this is the log that they are of; empty: it is
+  uint64_t since_ms = 0;              // events: not older than this, since 1970
+  uint32_t wait_ms = 0;               // events: how long, when there is none
+  uint32_t count = 0;                 // events: at most so many; 0: as many as an answer has
 };
 
 // The words for ANA states: optimized, non-optimized, inaccessible, persistent-loss, change.

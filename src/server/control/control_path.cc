@@ -5,7 +5,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
+#include <span>
 #include <string_view>
 #include <system_error>
 
@@ -27,20 +29,38 @@ Attempt<std::string> make_path(const std::string& name) {
 
 }  // namespace
 
-Attempt<std::string> make_control_path() { return make_path(fmt::format("server-{}", ::getpid())); }
+Attempt<std::string> make_control_path(std::string_view kind) {
+  return make_path(fmt::format("{}-{}", kind, ::getpid()));
+}
 
-std::vector<std::string> control_paths() {
+namespace {
+
+std::vector<std::string> paths_of(std::span<const std::string_view> kinds) {
   std::vector<std::string> paths;
   for (const std::string& folder : run_folders_to_ask()) {
     std::error_code error;
     for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
       const std::string name = entry.path().filename().string();
-      if (name.starts_with("server-") && name.ends_with(".sock"))
-        paths.push_back(entry.path().string());
+      const bool is_one = std::ranges::any_of(kinds, [&name](std::string_view kind) {
+        return name.starts_with(fmt::format("{}-", kind)) && name.ends_with(".sock");
+      });
+      if (is_one) paths.push_back(entry.path().string());
     }
   }
   std::ranges::sort(paths);
   return paths;
+}
+
+}  // namespace
+
+std::vector<std::string> control_paths() {
+  constexpr std::array<std::string_view, 1> kKinds = {"server"};
+  return paths_of(kKinds);
+}
+
+std::vector<std::string> all_control_paths() {
+  constexpr std::array<std::string_view, 4> kKinds = {"server", "arbiter", "kv", "rack"};
+  return paths_of(kKinds);
 }
 
 Attempt<std::string> check_control_path(const std::string& path) {

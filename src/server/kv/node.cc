@@ -53,6 +53,12 @@ KvNode::KvNode(env::Env& env, std::unique_ptr<meta::Store> meta, kv::Keyspace& s
 }
 
 void KvNode::tell_damage(std::string_view key, std::optional<MemberId> from) const {
+  if (key.empty()) {
+    log_(config::LogLevel::kError,
+         "the store has damaged records whose keys no other node can tell: lists of keys lack "
+         "them; check this node's drive ('cairn kv check')");
+    return;
+  }
   const std::string what = in_quotes(escaped(key.substr(0, kKeyToldMax)));
   const std::shared_ptr<const kv::ring::View> now = view();
   const kv::ring::Member* const source = from && now ? now->member(*from) : nullptr;
@@ -77,13 +83,14 @@ std::vector<std::pair<std::string, uint64_t>> KvNode::counters() const {
           {"records_copied", stats.copied},
           {"records_wiped", stats.wiped},
           {"records_repaired", stats.repaired},
-          {"repairs_failed", stats.unrepaired}};
+          {"repairs_failed", stats.unrepaired},
+          {"scans_damaged", stats.unnamed}};
 }
 
 kv::chain::NodeOptions KvNode::node_options(const KvNodeOptions& options) {
   kv::chain::NodeOptions node{
       .address = options.listen, .name = options.name, .resp = options.resp};
-  node.place = options.place;
+  node.location = options.location;
   node.membership.prefix = kKvPrefix;
   node.membership.lease = options.lease;
   node.controller.prefix = kKvPrefix;

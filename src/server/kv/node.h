@@ -44,7 +44,7 @@ struct KvNodeOptions {
   env::Address listen;  // for other nodes, who find it there
   std::string name;     // for people
   std::string resp;     // where clients of Redis find it; empty: nowhere
-  kv::ring::Place place;
+  kv::ring::Location location;
   uint32_t replicas = 3;  // of the first view; the ring begins when so many nodes are there
   Duration lease = 3_s;
   std::map<std::string, uint32_t, std::less<>> weights;  // of tenants that do not have 1

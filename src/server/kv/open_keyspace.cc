@@ -31,11 +31,12 @@ class InMemory final : public OpenKeyspace {
 
 class OnDrive final : public OpenKeyspace {
  public:
-  OnDrive(std::unique_ptr<StackPlan> plan, std::unique_ptr<kv::store::Store> store,
-          kv::store::Durability durability)
-      : plan_(std::move(plan)), store_(std::move(store)), durability_(durability) {}
+  OnDrive(std::unique_ptr<StackPlan> plan, const drive::LiveStack& drive,
+          std::unique_ptr<kv::store::Store> store, kv::store::Durability durability)
+      : plan_(std::move(plan)), drive_(&drive), store_(std::move(store)), durability_(durability) {}
   kv::Keyspace& keys() override { return *store_; }
   task::Task<void> close() override {
+    drive_ = nullptr;
     co_await store_->close();
     store_ = nullptr;
     plan_->close();
@@ -46,9 +47,14 @@ class OnDrive final : public OpenKeyspace {
     if (durability_ == Durability::kCommit) return "commit";
     return durability_ == Durability::kInterval ? "interval" : "none";
   }
+  std::optional<drive::StackHealth> health() const override {
+    if (drive_ == nullptr) return std::nullopt;
+    return drive_->health();
+  }
 
  private:
   const std::unique_ptr<StackPlan> plan_;  // outlives the drive
+  const drive::LiveStack* drive_;          // the store's; null: it closes
   std::unique_ptr<kv::store::Store> store_;
   const kv::store::Durability durability_;
 };
@@ -95,13 +101,14 @@ task::Task<Attempt<std::unique_ptr<OpenKeyspace>>> open_on_drive(env::Env& env,
     (*plan)->close();
     co_return std::unexpected(there.error());
   }
+  const drive::LiveStack& opened = **drive;
   Result<std::unique_ptr<kv::store::Store>> store =
       co_await kv::store::Store::open(env, std::move(*drive), {.durability = args.durability});
   if (!store) {
     (*plan)->close();
     co_return std::unexpected(cannot_use_store(args.stack, store.error()));
   }
-  co_return std::make_unique<OnDrive>(std::move(*plan), std::move(*store), args.durability);
+  co_return std::make_unique<OnDrive>(std::move(*plan), opened, std::move(*store), args.durability);
 }
 
 }  // namespace

@@ -4,9 +4,11 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/problem.h"
+#include "drive/health.h"
 #include "env/env.h"
 #include "kv/keyspace.h"
 #include "kv/store/durability.h"
@@ -36,6 +38,8 @@ class OpenKeyspace {
   virtual std::string keeper() const = 0;
   // When an acknowledged change survives a crash: "commit", "interval", "none".
   virtual std::string durability() const = 0;
+  // How well the drive is that they are on; none: they are in memory.
+  virtual std::optional<drive::StackHealth> health() const { return std::nullopt; }
 };
 
 // A blank drive becomes a store. The Problem says why it does not open, and what to do.

@@ -2,7 +2,6 @@
 #include "server/kv/serve.h"
 
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "door/resp/info.h"
@@ -10,8 +9,10 @@
 #include "server/common/advice.h"
 #include "server/common/holder_retry.h"
 #include "server/common/stranger_log.h"
+#include "server/kv/health.h"
 #include "server/monitor/monitor.h"
 #include "server/monitor/process_metrics.h"
+#include "task/gate.h"
 #include "task/sync.h"
 
 namespace cairn::server {
@@ -38,48 +39,48 @@ task::Task<Attempt<std::vector<env::Address>>> listen_at_all(
   co_return listening;
 }
 
-// A node that knows no view of its cluster cannot say where keys are.
 class KvSource final : public Monitor::Source {
  public:
-  explicit KvSource(const door::resp::DoorState& door) : door_(door) {}
+  KvSource(const door::resp::DoorState& door, KvHealth& health) : door_(door), health_(health) {}
 
+  ProcessState state() override {
+    health_.look();
+    return {.role = "kv", .uptime = door_.env.now() - door_.since, .health = health_.worst()};
+  }
   task::Task<void> tell_metrics(MetricsText& text) override {
-    add_process(text, door_.env,
-                {.role = "kv", .uptime = door_.env.now() - door_.since, .health = health()});
     door::resp::add_metrics(text, door_);
     co_return;
   }
   task::Task<Wellness> tell_health() override {
-    const drive::Health now = health();
-    nlohmann::ordered_json json = {{"schema_version", 1}, {"role", "kv"}, {"health", name(now)}};
-    if (now != drive::Health::kOk) {
-      json["reasons"] = {
-          "this node knows no view of its cluster yet: 'cairn kv ring show' says "
-          "which nodes are there"};
+    Json reasons = Json::array();
+    for (const KnownCondition& each : health_.look()) {
+      reasons.push_back(condition_json(door_.env, each));
     }
-    co_return Wellness{.health = now, .json = json.dump()};
+    Json json = {{"schema_version", 1}, {"role", "kv"}, {"health", name(health_.worst())}};
+    if (!reasons.empty()) json["reasons"] = std::move(reasons);
+    co_return Wellness{.health = health_.worst(),
+                       .json = json.dump(-1, ' ', true, Json::error_handler_t::replace)};
   }
 
  private:
-  drive::Health health() const {
-    const auto& cluster = door_.options.cluster;
-    const bool is_lost = cluster && cluster->view && cluster->view() == nullptr;
-    return is_lost ? drive::Health::kFailing : drive::Health::kOk;
-  }
-
   const door::resp::DoorState& door_;
+  KvHealth& health_;
 };
 
 // At the doors of a keyspace, until the token is requested.
-task::Task<Attempt<void>> serve_at_doors(env::Env& env, kv::Keyspace& keys, KvServeOptions& options,
-                                         door::resp::RespOptions door, task::CancelToken token) {
+task::Task<Attempt<void>> serve_at_doors(env::Env& env, OpenKeyspace& keyspace, kv::Keyspace& keys,
+                                         KvServeOptions& options, door::resp::RespOptions door,
+                                         task::CancelToken token) {
+  EventsDoor events(env, "kv", options.events, options.log);
+  KvHealth health(env, keyspace, door.cluster, events.log());
   StrangerLog strangers(env, options.log);
   door.on_refused = [&strangers](const stream::RefusedConnection& connection) {
     strangers.note(connection, "client");
   };
   door::resp::RespServer server(env, keys, door);
-  KvSource source(server.state());
-  Monitor monitor(env, source);
+  KvSource source(server.state(), health);
+  Monitor monitor(env, source, &events.log(), options.http_token);
+  if (options.has_source) options.has_source(&source);
   Attempt<std::vector<env::Address>> listening = co_await listen_at_all(env, server, options.resp);
   if (listening) {
     const Attempt<std::vector<env::Address>> looked_at = co_await monitor.listen(options.http);
@@ -89,31 +90,44 @@ task::Task<Attempt<void>> serve_at_doors(env::Env& env, kv::Keyspace& keys, KvSe
       options.http_ready(*looked_at);
     }
   }
-  Attempt<void> outcome;
   if (listening) {
+    const Attempt<void> asked = co_await events.listen();
+    if (!asked) listening = std::unexpected(asked.error());
+  }
+  Attempt<void> outcome;
+  task::Gate watching;
+  task::CancelSource stop;
+  if (listening) {
+    watching.spawn(health.run(stop.token()));
+    events.tell_begun();
     if (options.ready) options.ready(*listening);
     task::Event never;
     [[maybe_unused]] const Result<void> stopped = co_await never.wait(token);
+    events.tell_ending();
     co_await server.drain(env.now() + options.drain_timeout);
   } else {
     outcome = std::unexpected(listening.error());
   }
+  if (options.has_source) options.has_source(nullptr);
+  stop.request();
+  co_await watching.close();
   co_await monitor.close();
   co_await server.close();
+  co_await events.close();
   co_return outcome;
 }
 
-task::Task<Attempt<void>> serve_as_node(env::Env& env, KvServeOptions& options, kv::Keyspace& store,
-                                        door::resp::RespOptions door) {
+task::Task<Attempt<void>> serve_as_node(env::Env& env, KvServeOptions& options,
+                                        OpenKeyspace& keyspace, door::resp::RespOptions door) {
   Attempt<std::unique_ptr<KvNode>> node =
-      co_await KvNode::start(env, store, *options.node, options.log);
+      co_await KvNode::start(env, keyspace.keys(), *options.node, options.log);
   if (!node) co_return std::unexpected(node.error());
   door.cluster = {.self = (*node)->self(),
                   .view = [&node] { return (*node)->view(); },
                   .is_current = [&node] { return (*node)->is_current(); },
                   .counters = [&node] { return (*node)->counters(); }};
-  Attempt<void> outcome =
-      co_await serve_at_doors(env, (*node)->keys(), options, std::move(door), end_of(env, options));
+  Attempt<void> outcome = co_await serve_at_doors(env, keyspace, (*node)->keys(), options,
+                                                  std::move(door), end_of(env, options));
   co_await (*node)->close();
   co_return outcome;
 }
@@ -128,10 +142,10 @@ task::Task<Attempt<void>> serve_keys(env::Env& env, KvServeOptions& options) {
   door.durability = (*keyspace)->durability();
   Attempt<void> outcome;
   if (options.node) {
-    outcome = co_await serve_as_node(env, options, (*keyspace)->keys(), std::move(door));
+    outcome = co_await serve_as_node(env, options, **keyspace, std::move(door));
   } else {
-    outcome = co_await serve_at_doors(env, (*keyspace)->keys(), options, std::move(door),
-                                      end_of(env, options));
+    outcome = co_await serve_at_doors(env, **keyspace, (*keyspace)->keys(), options,
+                                      std::move(door), end_of(env, options));
   }
   co_await (*keyspace)->close();
   co_return outcome;

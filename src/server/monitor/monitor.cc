@@ -7,13 +7,62 @@
 
 #include "server/common/advice.h"
 #include "server/common/holder_retry.h"
+#include "server/events/process_events.h"
+#include "server/monitor/api_query.h"
 
 namespace cairn::server {
 
-Monitor::Monitor(env::Env& env, Source& source, const http::ServerLimits& limits)
-    : env_(env), source_(source), server_(env, limits) {
-  server_.add("/metrics", [this](const std::string&) { return metrics(); });
-  server_.add("/healthz", [this](const std::string&) { return health(); });
+task::Task<std::string> Monitor::Source::tell_status() {
+  Wellness told = co_await tell_health();
+  co_return std::move(told.json);
+}
+
+Monitor::Monitor(env::Env& env, Source& source, EventLog* events,
+                 std::optional<crypto::Digest> token, const http::ServerLimits& limits)
+    : env_(env),
+      source_(source),
+      events_(events),
+      access_(env, std::move(token)),
+      server_(env, limits) {
+  server_.add("/metrics", [this](const http::Asked&) { return metrics(); });
+  server_.add("/healthz", [this](const http::Asked&) { return health(); });
+  server_.add("/api/v1/status", [this](http::Asked asked) { return status(std::move(asked)); });
+  if (events_ == nullptr) return;
+  server_.add("/api/v1/events",
+              [this](http::Asked asked) { return this->events(std::move(asked)); });
+}
+
+task::Task<void> Monitor::close() {
+  closing_.request();
+  co_await server_.close();
+}
+
+task::Task<http::Page> Monitor::status(http::Asked asked) {
+  std::optional<http::Page> refused = access_.judge(asked);
+  if (refused) co_return std::move(*refused);
+  if (!asked.query.empty()) {
+    co_return api_problem(http::Status::kBadRequest, "nothing can be asked here: leave out '?...'");
+  }
+  std::string json = co_await source_.tell_status();
+  co_return http::Page{.type = "application/json", .body = std::move(json) + "\n"};
+}
+
+task::Task<http::Page> Monitor::events(http::Asked asked) {
+  std::optional<http::Page> refused = access_.judge(asked);
+  if (refused) co_return std::move(*refused);
+  const Attempt<EventsQuery> query = parse_events_query(asked.query);
+  if (!query) co_return api_problem(http::Status::kBadRequest, query.error().text);
+  // Those that wait leave room for others.
+  if (query->wait > Duration{} && waiting_ < kWaitingMax) {
+    ++waiting_;
+    co_await events_->wait(query->wanted.after, env_.now() + query->wait, closing_.token());
+    --waiting_;
+  }
+  co_return http::Page{
+      .type = "application/json",
+      .body =
+          events_json(*events_, query->wanted).dump(-1, ' ', true, Json::error_handler_t::replace) +
+          "\n"};
 }
 
 task::Task<Attempt<std::vector<env::Address>>> Monitor::listen(
@@ -34,6 +83,7 @@ task::Task<Attempt<std::vector<env::Address>>> Monitor::listen(
 
 task::Task<http::Page> Monitor::metrics() {
   MetricsText text;
+  add_process(text, env_, source_.state());
   co_await source_.tell_metrics(text);
   add_own(text);
   co_return http::Page{.type = "text/plain; version=0.0.4; charset=utf-8", .body = text.text()};

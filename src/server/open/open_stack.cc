@@ -128,9 +128,9 @@ Attempt<void> StackPlan::prepare_leaves(const drive::Stack& layer, bool is_leg, 
 
 Attempt<StackPlan::Remote> StackPlan::find_remote(const std::string& leaf, bool is_leg) {
   if (rest::is_place(leaf)) {
-    Attempt<rest::Endpoint> place = find_http(leaf);
-    if (!place) return std::unexpected(place.error());
-    return std::move(*place);
+    Attempt<rest::Endpoint> found = find_http(leaf);
+    if (!found) return std::unexpected(found.error());
+    return std::move(*found);
   }
   Attempt<std::string> text = resolve_names(leaf, system_resolver());
   if (!text) return std::unexpected(text.error());
@@ -139,7 +139,7 @@ Attempt<StackPlan::Remote> StackPlan::find_remote(const std::string& leaf, bool 
   if (is_leg && text->find("loss_timeout=") == std::string::npos) {
     uri->options.loss_timeout = kLegLossTimeout;
   }
-  return Place{.uri = std::move(*uri), .text = std::move(*text)};
+  return RemoteUri{.uri = std::move(*uri), .text = std::move(*text)};
 }
 
 void StackPlan::keep(const std::string& leaf, Remote remote) {
@@ -148,9 +148,9 @@ void StackPlan::keep(const std::string& leaf, Remote remote) {
     http_.emplace(leaf, std::move(*http));
     return;
   }
-  auto& place = std::get<Place>(remote);
-  places_.emplace(place.text, place);
-  places_.emplace(leaf, std::move(place));
+  auto& found = std::get<RemoteUri>(remote);
+  remote_uris_.emplace(found.text, found);
+  remote_uris_.emplace(leaf, std::move(found));
 }
 
 task::Task<void> StackPlan::look_up(env::Env& env) {
@@ -204,8 +204,8 @@ std::expected<drive::FileContent, std::string> StackPlan::read_file(const std::s
 }
 
 const fabric::Uri* StackPlan::place_of(const std::string& leaf) const {
-  const auto place = places_.find(leaf);
-  return place == places_.end() ? nullptr : &place->second.uri;
+  const auto found = remote_uris_.find(leaf);
+  return found == remote_uris_.end() ? nullptr : &found->second.uri;
 }
 
 std::string StackPlan::whole_text() const { return made_whole(stack_, true).text(); }
@@ -219,8 +219,8 @@ drive::Stack StackPlan::made_whole(const drive::Stack& layer, bool with_sizes) c
     for (drive::Stack::Option& option : whole.options) {
       if (names_file(service, option)) option.value = absolute(option.value);
     }
-  } else if (const auto place = places_.find(layer.name); place != places_.end()) {
-    whole.name = place->second.text;
+  } else if (const auto found = remote_uris_.find(layer.name); found != remote_uris_.end()) {
+    whole.name = found->second.text;
   } else if (const auto http = http_.find(layer.name); http != http_.end()) {
     whole.name = rest::text_with_address(layer.name, http->second);
   } else if (const auto spec = specs_.find(layer.name); spec != specs_.end()) {
@@ -241,13 +241,13 @@ task::Task<drive::Leaves::Leaf> StackPlan::open(env::Env& env, std::string text)
     const Attempt<void> found = co_await find_late(env, text);
     if (!found) co_return std::unexpected(found.error().text);
   }
-  if (const auto place = http_.find(text); place != http_.end()) {
-    Leaf leaf = co_await rest::RestDrive::open(env, place->second);
+  if (const auto found = http_.find(text); found != http_.end()) {
+    Leaf leaf = co_await rest::RestDrive::open(env, found->second);
     co_return leaf;
   }
-  if (const auto place = places_.find(text); place != places_.end()) {
+  if (const auto found = remote_uris_.find(text); found != remote_uris_.end()) {
     Attempt<std::unique_ptr<fabric::RemoteDrive>> drive =
-        co_await open_drive(env, place->second.uri);
+        co_await open_drive(env, found->second.uri);
     if (!drive) co_return std::unexpected(drive.error().text);
     if (transfer_blocks_ == 0) co_return std::move(*drive);
     co_return std::make_unique<ShorterTransfers>(env, std::move(*drive), transfer_blocks_);
@@ -318,8 +318,8 @@ task::Task<Attempt<std::unique_ptr<drive::LiveStack>>> StackPlan::open(env::Env&
 
 void StackPlan::learn(StackPlan& other) {
   for (auto& [text, spec] : other.specs_) specs_.insert_or_assign(text, spec);
-  for (auto& [text, place] : other.places_) places_.insert_or_assign(text, place);
-  for (auto& [text, place] : other.http_) http_.insert_or_assign(text, place);
+  for (auto& [text, found] : other.remote_uris_) remote_uris_.insert_or_assign(text, found);
+  for (auto& [text, found] : other.http_) http_.insert_or_assign(text, found);
   for (auto& [path, content] : other.files_) files_.insert_or_assign(path, content);
 }
 

@@ -109,12 +109,12 @@ class StackPlan final : private drive::Leaves {
   StackPlan() = default;
   // Knows the leaves and files of another plan from now on.
   void learn(StackPlan& other);
-  struct Place {
+  struct RemoteUri {
     fabric::Uri uri;
     std::string text;  // with addresses
   };
   // A drive elsewhere, with its keys.
-  using Remote = std::variant<Place, rest::Endpoint>;
+  using Remote = std::variant<RemoteUri, rest::Endpoint>;
   // A drive elsewhere that is looked up when it is opened.
   struct Sought {
     bool is_leg = false;
@@ -152,7 +152,7 @@ class StackPlan final : private drive::Leaves {
   drive::Stack stack_;
   // By the leaf's text, typed and whole.
   std::map<std::string, drive::Spec> specs_;
-  std::map<std::string, Place> places_;
+  std::map<std::string, RemoteUri> remote_uris_;
   std::map<std::string, rest::Endpoint> http_;
   std::map<std::string, Sought> sought_;             // by the leaf's text, as typed
   std::map<std::string, std::string> found_late_;    // leaves as typed, by whole text

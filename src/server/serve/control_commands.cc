@@ -164,6 +164,7 @@ task::Task<Attempt<Json>> execute(Server& server, ControlRequest request) {
       Attempt<Json> changed = co_await change_hosts(server, std::move(request));
       co_return changed;
     }
+    case Command::kEvents:  // answered by whoever has them
     case Command::kUpStatus:
     case Command::kUpDown:
     case Command::kUpFail:

@@ -33,15 +33,30 @@ std::vector<std::string> names_of(const ServedDrives& drives) {
   return names;
 }
 
+Event event_of(const drive::HealthChange& change) {
+  const drive::HealthReason& reason = change.reason;
+  const bool can_be_retried = reason.code == "not_open" && !change.is_over;
+  Event event{.severity = change.severity,
+              .kind = "drive",
+              .subject = change.drive,
+              .health = change.now,
+              .code = reason.code,
+              .state = change.is_new ? Event::State::kBegan : Event::State::kChanged,
+              .place = reason.below.empty() ? reason.path : reason.below_path,
+              .what = change.what};
+  if (change.is_over) event.state = Event::State::kOver;
+  event.action = fmt::format("cairn drive {} {}", can_be_retried ? "retry" : "show", change.drive);
+  return event;
+}
+
 }  // namespace
 
 Drives::Drives(env::Env& env, const ServerHooks& hooks)
     : env_(env),
       hooks_(hooks),
       shared_(env),
-      watch_(env, *this, [this](drive::Health health, std::string_view line) {
-        hooks_.say(level_of(health), line);
-      }) {}
+      watch_(env, *this,
+             [this](const drive::HealthChange& change) { hooks_.tell(event_of(change)); }) {}
 
 Attempt<ServedDrive*> Drives::find(std::string_view name) const {
   for (const auto& drive : all_) {

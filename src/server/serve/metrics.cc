@@ -189,8 +189,6 @@ task::Task<void> add_metrics(MetricsText& text, Server& server) {
   const Attempt<Json> shown =
       co_await execute_for_drive(server, {.command = ControlRequest::Command::kDriveShow});
   const std::vector<Json> drives = drives_of(server);
-  add_process(text, server.env(),
-              {.role = "serve", .uptime = server.uptime(), .health = worst_of(server)});
   text.family(Type::kGauge, "cairn_box_uptime_seconds", "Since the box was started.");
   text.sample({}, static_cast<uint64_t>(server.uptime() / 1_s));
   text.family(Type::kCounter, "cairn_box_connections_refused_total",
@@ -208,8 +206,13 @@ task::Task<void> add_metrics(MetricsText& text, Server& server) {
 
 task::Task<std::string> metrics_of(Server& server) {
   MetricsText text;
+  add_process(text, server.env(), ServerSource(server).state());
   co_await add_metrics(text, server);
   co_return text.text();
+}
+
+ProcessState ServerSource::state() {
+  return {.role = "serve", .uptime = server_.uptime(), .health = worst_of(server_)};
 }
 
 task::Task<void> ServerSource::tell_metrics(MetricsText& text) {

@@ -19,6 +19,7 @@ task::Task<std::string> metrics_of(Server& server);
 class ServerSource final : public Monitor::Source {
  public:
   explicit ServerSource(Server& server) : server_(server) {}
+  ProcessState state() override;
   task::Task<void> tell_metrics(MetricsText& text) override;
   // Ok, or how well the worst of its drives is; with the reasons of each that is not well.
   task::Task<Wellness> tell_health() override;

@@ -24,15 +24,33 @@ task::Task<Attempt<std::string>> listen_for_control(env::Env& env, ControlServer
   co_return path;
 }
 
+task::Task<Attempt<Json>> answer(Server& server, EventLog& events, ControlRequest request) {
+  Attempt<Json> told;
+  if (request.command == ControlRequest::Command::kEvents) {
+    told = co_await answer_events(server.env(), events, std::move(request));
+  } else {
+    told = co_await execute(server, std::move(request));
+  }
+  co_return told;
+}
+
+ServerHooks with_events(ServerHooks hooks, EventLog& events) {
+  hooks.events = &events;
+  return hooks;
+}
+
 }  // namespace
 
 task::Task<Attempt<void>> serve(env::Env& env, const ServeOptions& options) {
-  Server server(env, options.server, options.changes, options.hooks, options.doors);
+  ProcessEvents events(env, "serve", options.events, options.hooks.log);
+  Server server(env, options.server, options.changes, with_events(options.hooks, events.log()),
+                options.doors);
   RackMember rack(env, server, options.rack, options.rack_hooks);
-  ControlServer control(
-      env, [&server](ControlRequest request) { return execute(server, std::move(request)); });
+  ControlServer control(env, [&server, &events](ControlRequest request) {
+    return answer(server, events.log(), std::move(request));
+  });
   ServerSource source(server);
-  Monitor monitor(env, source);
+  Monitor monitor(env, source, &events.log(), options.http_token);
   Attempt<void> outcome = co_await server.open();
   if (outcome && !options.rack.shelves.empty()) outcome = co_await rack.open();
   if (outcome) {
@@ -46,10 +64,12 @@ task::Task<Attempt<void>> serve(env::Env& env, const ServeOptions& options) {
   if (outcome) {
     const Attempt<std::string> path = co_await listen_for_control(env, control, options);
     if (path) {
+      events.tell_begun();
       if (options.ready) options.ready(server, *path);
       task::Event never;
       const Result<void> stopped = co_await never.wait(env.stop_token());
       (void)stopped;
+      events.tell_ending();
     } else {
       outcome = std::unexpected(path.error());
     }
@@ -58,6 +78,7 @@ task::Task<Attempt<void>> serve(env::Env& env, const ServeOptions& options) {
   co_await control.close();
   co_await rack.close();
   co_await server.close();
+  co_await events.close();
   co_return outcome;
 }
 

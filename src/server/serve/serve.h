@@ -3,12 +3,15 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/problem.h"
+#include "crypto/hash.h"
 #include "env/address.h"
 #include "env/env.h"
+#include "server/events/process_events.h"
 #include "server/serve/rack_member.h"
 #include "server/serve/server.h"
 #include "task/task.h"
@@ -19,10 +22,12 @@ struct ServeOptions {
   ServerOptions server;
   DoorOptions doors;
   ServerChanges changes;
-  ServerHooks hooks;
+  ServerHooks hooks;  // without events: these are made from what follows
+  EventOptions events;
   RackOptions rack;  // without shelves: it is in none
   RackHooks rack_hooks;
   std::vector<env::Address> http;  // where metrics and health can be looked at
+  std::optional<crypto::Digest> http_token;
   // The path of the control socket. Left out: there is none.
   std::function<Attempt<std::string>()> control_path;
   // Whoever looks at metrics and health can connect, at these addresses; before `ready`.

@@ -9,10 +9,9 @@
 
 #include "base/words.h"
 #include "server/arbiter/serve.h"
-#include "server/common/advice.h"
-#include "server/common/holder_retry.h"
 #include "server/control/control_server.h"
 #include "server/kv/serve.h"
+#include "server/monitor/monitor.h"
 #include "server/open/arbiter_uri.h"
 #include "server/open/store_uri.h"
 #include "server/open/take_drive.h"
@@ -20,6 +19,8 @@
 #include "server/serve/server.h"
 #include "server/up/up_health.h"
 #include "server/up/up_keeper.h"
+#include "server/up/up_part.h"
+#include "server/up/up_source.h"
 #include "task/deadline.h"
 #include "task/either.h"
 #include "task/gate.h"
@@ -38,34 +39,18 @@ constexpr Duration kLease = 20_s;
 constexpr Duration kOpenLimit = 40_s;
 constexpr Duration kOpenPause = 500_ms;
 constexpr Duration kLeadLimit = 20_s;
-
-// Something that serves until it is told to end.
-struct Part {
-  task::CancelSource stop;
-  task::Gate gate;
-  task::Event moved;  // it is ready, or has ended
-  bool is_ready = false;
-  bool has_ended = false;
-  Attempt<void> outcome;
-
-  void ended(Attempt<void> how) {
-    outcome = std::move(how);
-    has_ended = true;
-    moved.set();
-  }
-  void ready() {
-    is_ready = true;
-    moved.set();
-  }
-  Task<void> close() {
-    stop.request();
-    co_await gate.close();
-  }
-};
+constexpr size_t kLately = 4;       // events that a status has
+constexpr Duration kLook = 500_ms;  // whether something changed
 
 class Up {
  public:
-  Up(env::Env& env, UpOptions& options) : env_(env), options_(options), folder_(*options.folder) {}
+  Up(env::Env& env, UpOptions& options)
+      : env_(env),
+        options_(options),
+        folder_(*options.folder),
+        events_(env, "up", options.events, options.hooks.log) {
+    options_.hooks.events = &events_.log();
+  }
 
   Task<Attempt<void>> open() {
     Attempt<void> done = co_await find_addresses();
@@ -81,7 +66,7 @@ class Up {
     task::Either ended(env_.stop_token(), ending_.token());
     task::Event never;
     [[maybe_unused]] const Result<void> stopped = co_await never.wait(ended.token());
-    for (const Part* part : {&arbiter_, &keys_}) {
+    for (const UpPart* part : {&arbiter_, &keys_}) {
       if (part->has_ended && !part->outcome) co_return part->outcome;
     }
     co_return Attempt<void>();
@@ -89,13 +74,21 @@ class Up {
   // Whoever uses another part ends before it.
   Task<void> close() {
     folder_.tell_ended();
-    if (control_) co_await control_->close();
+    events_.tell_ending();
+    if (monitor_) co_await monitor_->close();
+    watching_.request();
+    co_await watch_.close();
+    for (std::optional<ControlServer>* each : {&control_, &usual_control_}) {
+      if (*each) co_await (*each)->close();
+    }
     co_await keys_.close();
     if (health_) health_->set_server(nullptr);
     if (server_) co_await server_->close();
     if (keeper_) co_await keeper_->close();
     co_await arbiter_.close();
     if (box_) co_await box_->close();
+    co_await events_.close();
+    options_.hooks.events = nullptr;
   }
 
  private:
@@ -117,6 +110,7 @@ class Up {
     }
     ServerHooks hooks;
     hooks.log = options_.hooks.log;
+    hooks.events = &events_.log();
     box_.emplace(env_, std::move(box), ServerChanges(), std::move(hooks));
     Attempt<void> opened = co_await box_->open();
     co_return opened;
@@ -131,6 +125,11 @@ class Up {
                         .lease = kLease,
                         .log = options_.hooks.log,
                         .until = arbiter_.stop.token()};
+    arbiter_options_.events.shared = &events_.log();
+    arbiter_options_.has_source = [this](Monitor::Source* source) {
+      arbiter_source_ = source;
+      if (source_) source_->set_arbiter(source);
+    };
     for (const std::string& path : {arbiter_path(), options_.usual_arbiter}) {
       if (path.empty()) continue;
       Result<env::Address> at = env::Address::parse("unix:" + path);
@@ -161,57 +160,29 @@ class Up {
     Attempt<std::unique_ptr<arbiter::RemoteArbiter>> arbiter = make_remote_arbiter(env_, *uri);
     if (!arbiter) co_return std::unexpected(arbiter.error());
     keeper_.emplace(env_, folder_, *box_, std::move(*arbiter), options_.hooks.log);
-    health_.emplace(env_, folder_, *keeper_);
+    health_.emplace(env_, folder_, *keeper_, events_.log());
+    if (options_.usual_arbiter.empty()) {
+      health_->set_arbiter_option(fmt::format(" --arbiter unix:{}", arbiter_path()));
+    }
     Attempt<void> begun = co_await keeper_->begin();
     if (begun) keeper_->start();
     co_return begun;
   }
 
-  // The address, or one that is free. What a process held that was killed is waited for.
-  Task<Attempt<env::Address>> free_address(UpDoor door) {
-    if (door.at.family == env::Address::Family::kLocal || door.at.port == 0) co_return door.at;
-    Result<void> free = fail(Errc::kClosed, "not tried");
-    HolderRetry retry(env_);
-    for (bool again = true; again;) {
-      const Result<std::unique_ptr<env::Listener>> probe = env_.listen(door.at);
-      free = probe ? Result<void>() : fail(probe.error());
-      again = folder_.was_killed();
-      if (again) again = co_await retry.after(free);
-    }
-    if (free) co_return door.at;
-    if (free.error() != Errc::kExists || !door.or_any_port) {
-      co_return std::unexpected(cannot_listen(door.at, free.error()));
-    }
-    const std::string wanted = door.at.text();
-    door.at.port = 0;
-    const Result<std::unique_ptr<env::Listener>> probe = env_.listen(door.at);
-    if (!probe) co_return std::unexpected(cannot_listen(door.at, probe.error()));
-    door.at = (*probe)->local();
-    say(config::LogLevel::kWarn,
-        fmt::format("{} is taken: another port is used, {}", wanted, door.at.port));
-    co_return door.at;
-  }
-  Task<Attempt<std::vector<env::Address>>> free_addresses(std::vector<UpDoor> doors) {
-    std::vector<env::Address> all;
-    for (const UpDoor& door : doors) {
-      const Attempt<env::Address> at = co_await free_address(door);
-      if (!at) co_return std::unexpected(at.error());
-      all.push_back(*at);
-    }
-    co_return all;
-  }
-
   // First of all: who cannot be reached starts nothing.
   Task<Attempt<void>> find_addresses() {
-    Attempt<std::vector<env::Address>> nbd = co_await free_addresses(options_.nbd);
-    if (!nbd) co_return std::unexpected(nbd.error());
-    Attempt<std::vector<env::Address>> nvme = co_await free_addresses(options_.nvme);
-    if (!nvme) co_return std::unexpected(nvme.error());
-    Attempt<std::vector<env::Address>> resp = co_await free_addresses(options_.resp);
-    if (!resp) co_return std::unexpected(resp.error());
-    doors_ = {.nbd = std::move(*nbd)};
-    nvme_ = std::move(*nvme);
-    keys_options_.resp = std::move(*resp);
+    struct Wanted {
+      const std::vector<UpDoor>& doors;
+      std::vector<env::Address>& found;
+    };
+    for (const Wanted& each :
+         {Wanted{options_.nbd, doors_.nbd}, Wanted{options_.nvme, nvme_},
+          Wanted{options_.resp, keys_options_.resp}, Wanted{options_.http, http_}}) {
+      Attempt<FreeAddresses> free = co_await free_addresses(env_, each.doors, folder_.was_killed());
+      if (!free) co_return std::unexpected(free.error());
+      for (const std::string& note : free->notes) say(config::LogLevel::kWarn, note);
+      each.found = std::move(free->at);
+    }
     co_return Attempt<void>();
   }
 
@@ -222,6 +193,11 @@ class Up {
     keys_options_.keyspace.stack = volume_text(kUpKeyVolume);
     keys_options_.door.version = options_.version;
     keys_options_.log = options_.hooks.log;
+    keys_options_.events.shared = &events_.log();
+    keys_options_.has_source = [this](Monitor::Source* source) {
+      keys_source_ = source;
+      if (source_) source_->set_keys(source);
+    };
     keys_options_.until = keys_.stop.token();
     keys_options_.ready = [this](const std::vector<env::Address>& at) {
       resp_at_ = at;
@@ -285,15 +261,57 @@ class Up {
 
   Task<Attempt<void>> open_control() {
     health_->set_serves_keys(true);
-    control_.emplace(env_, [this](ControlRequest request) { return answer(std::move(request)); });
+    const ControlServer::Execute execute = [this](ControlRequest request) {
+      return answer(std::move(request));
+    };
+    control_.emplace(env_, execute);
     const std::string path = folder_.socket_path("control.sock");
     options_.has_socket(path);
-    const Attempt<void> listening = co_await listen_at(env_, *control_, path);
+    Attempt<void> listening = co_await listen_at(env_, *control_, path);
     if (!listening) co_return listening;
+    if (!options_.usual_control.empty()) {
+      usual_control_.emplace(env_, execute);
+      options_.has_socket(options_.usual_control);
+      listening = co_await listen_at(env_, *usual_control_, options_.usual_control);
+      if (!listening) co_return listening;
+    }
+    listening = co_await open_monitor();
+    if (!listening) co_return listening;
+    events_.tell_begun();
+    watch_.spawn(look_always());
     const Json told = tell();
     const Attempt<void> kept = folder_.tell_running({.control = path, .told = told});
     if (kept) options_.ready(told);
     co_return kept;
+  }
+  Task<Attempt<void>> open_monitor() {
+    source_.emplace(env_, *health_, [this] { return status(); });
+    source_->set_server(&*server_);
+    source_->set_arbiter(arbiter_source_);
+    source_->set_keys(keys_source_);
+    monitor_.emplace(env_, *source_, &events_.log(), options_.http_token);
+    for (const env::Address& at : http_) {
+      if (at.family == env::Address::Family::kLocal) options_.has_socket(at.path);
+    }
+    Attempt<std::vector<env::Address>> listening = co_await monitor_->listen(http_);
+    if (!listening) co_return std::unexpected(listening.error());
+    http_ = std::move(*listening);
+    co_return Attempt<void>();
+  }
+  Json status() {
+    Json json = {{"schema_version", 1}};
+    json.update(health_->json());
+    json["uptime_s"] = server_->uptime().seconds();
+    json["at"] = tell();
+    json["lately"] = events_json(events_.log(), events_.log().newest(kLately))["events"];
+    return json;
+  }
+  Task<void> look_always() {
+    while (!watching_.requested()) {
+      health_->look();
+      [[maybe_unused]] const Result<void> slept =
+          co_await task::sleep_for(env_, kLook, watching_.token());
+    }
   }
   Json tell() const {
     Json told = {{"pid", options_.pid},
@@ -303,21 +321,21 @@ class Up {
                  {"nbd", Json::array()},
                  {"nvme", Json::array()},
                  {"resp", Json::array()},
+                 {"http", Json::array()},
                  {"box", keeper_->uri_of(identity().drives.front())},
                  {"arbiter", "unix:" + arbiter_path()}};
     for (const env::Address& at : server_->doors().nbd()) told["nbd"].push_back(at.text());
     for (const env::Address& at : server_->nvme().listening()) told["nvme"].push_back(at.text());
     for (const env::Address& at : resp_at_) told["resp"].push_back(at.text());
+    for (const env::Address& at : http_) told["http"].push_back(at.text());
     return told;
   }
   Task<Attempt<Json>> answer(ControlRequest request) {
     using Command = ControlRequest::Command;
-    if (request.command == Command::kUpStatus) {
-      Json json = {{"schema_version", 1}};
-      json.update(health_->json());
-      json["uptime_s"] = server_->uptime().seconds();
-      json["at"] = tell();
-      co_return json;
+    if (request.command == Command::kUpStatus) co_return status();
+    if (request.command == Command::kEvents) {
+      Attempt<Json> told = co_await answer_events(env_, events_.log(), std::move(request));
+      co_return told;
     }
     if (request.command == Command::kUpDown) {
       ending_.request();
@@ -335,16 +353,25 @@ class Up {
   env::Env& env_;
   UpOptions& options_;
   UpFolder& folder_;
+  ProcessEvents events_;
   DoorOptions doors_;
   std::vector<env::Address> nvme_;
+  std::vector<env::Address> http_;
   ArbiterServeOptions arbiter_options_;
   KvServeOptions keys_options_;
   std::optional<Server> box_;
-  Part arbiter_;
+  UpPart arbiter_;
   std::optional<UpKeeper> keeper_;
   std::optional<Server> server_;
-  Part keys_;
+  UpPart keys_;
   std::optional<ControlServer> control_;
+  std::optional<ControlServer> usual_control_;
+  Monitor::Source* arbiter_source_ = nullptr;
+  Monitor::Source* keys_source_ = nullptr;
+  std::optional<UpSource> source_;
+  std::optional<Monitor> monitor_;
+  task::Gate watch_;
+  task::CancelSource watching_;
   std::optional<UpHealth> health_;  // once there is a keeper
   std::vector<env::Address> resp_at_;
   Time opening_until_;

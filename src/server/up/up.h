@@ -11,6 +11,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,33 +19,35 @@
 #include "base/problem.h"
 #include "base/units.h"
 #include "config/settings.h"
+#include "crypto/hash.h"
 #include "env/address.h"
 #include "env/env.h"
 #include "server/config/changes.h"
+#include "server/events/process_events.h"
 #include "server/serve/hooks.h"
+#include "server/up/up_addresses.h"
 #include "server/up/up_folder.h"
 #include "task/task.h"
 
 namespace cairn::server {
-
-// A place for clients. `or_any_port`: where the port is taken, another that is free.
-struct UpDoor {
-  env::Address at;
-  bool or_any_port = false;
-};
 
 struct UpOptions {
   UpFolder* folder = nullptr;  // outlives it
   std::vector<UpDoor> nbd;
   std::vector<UpDoor> nvme;
   std::vector<UpDoor> resp;
+  std::vector<UpDoor> http;  // where metrics, health and events can be looked at
+  std::optional<crypto::Digest> http_token;
   std::string version;  // that clients of Redis are told
   int pid = 0;
+  EventOptions events;
   // Of what is served, and where changes of it are kept.
   ServerChanges changes;
   ServerHooks hooks;
   // The usual arbiter's socket of this user; empty: another process has it.
   std::string usual_arbiter;
+  // Where this user's servers are asked; empty: nowhere but in the folder.
+  std::string usual_control;
   // What clients can be told: where it is reached.
   std::function<void(const Json& told)> ready;
   // Local sockets that are there from now on.

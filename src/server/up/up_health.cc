@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "drive/health.h"
-#include "server/control/health_json.h"
 
 namespace cairn::server {
 
@@ -21,142 +20,139 @@ std::string copies(uint64_t extents) {
   return extents == 1 ? "1 extent" : fmt::format("{} extents", extents);
 }
 
-}  // namespace
-
-void UpHealth::add(UpReason reason) {
-  Known& known = known_
-                     .try_emplace(fmt::format("{} {} {}", reason.code, reason.drive, reason.volume),
-                                  Known{.since = env_.now()})
-                     .first->second;
-  known.is_there = true;
-  if (reason.left) {
-    known.most = std::max(known.most, *reason.left);
-    if (known.most > 0) reason.percent = 100 - *reason.left * 100 / known.most;
+// What a layer of a volume says of itself, where the server has made an event of it.
+Condition of_layer(const ServedDrive& served, const drive::WatchedDrive& health,
+                   const drive::HealthReason& reason) {
+  const std::string place = reason.below.empty() ? reason.path : reason.below_path;
+  Condition condition{.health = std::min(reason.health, health.now.health),
+                      .code = reason.code,
+                      .kind = "volume",
+                      .subject = served.name,
+                      .place = place,
+                      .what = reason.what,
+                      .action = fmt::format("cairn drive show {}", served.name),
+                      .is_told = true};
+  for (const drive::WatchedJob& job : health.jobs) {
+    if (job.job.path != reason.path || condition.percent) continue;
+    condition.percent = job.percent;
+    condition.time_left = job.left;
   }
-  reason.since = known.since;
-  reasons_.push_back(std::move(reason));
+  return condition;
 }
 
+}  // namespace
+
 // Those that the folder has now.
-void UpHealth::look_at_drives() {
+void UpHealth::look_at_drives(std::vector<Condition>& all) const {
   for (const UpDrive& drive : folder_.identity().drives) {
     if (keeper_.has_failed(drive)) {
-      add({.code = "drive_failed",
-           .drive = drive.name,
-           .what = "the drive failed, and what was on it is lost; another one takes its place soon",
-           .command = "cairn pool list"});
+      all.push_back({.code = "drive_failed",
+                     .kind = "drive",
+                     .subject = drive.name,
+                     .what = "it failed, and what was on it is lost; another one takes its place "
+                             "soon",
+                     .action = pool_list()});
       continue;
     }
     const std::string uri = keeper_.uri_of(drive);
     const bool is_member = std::ranges::any_of(
         keeper_.seen().pool.drives, [&](const DriveView& each) { return each.info.uri == uri; });
     if (is_member) continue;
-    add({.code = "drive_new",
-         .drive = drive.name,
-         .what = "the drive is new, and joins the pool",
-         .command = "cairn pool list"});
+    all.push_back({.code = "drive_new",
+                   .kind = "drive",
+                   .subject = drive.name,
+                   .what = "it is new, and joins the pool",
+                   .action = pool_list()});
   }
 }
 
-void UpHealth::look_at_lost() {
+void UpHealth::look_at_lost(std::vector<Condition>& all) const {
   for (const DriveView& drive : keeper_.seen().pool.drives) {
     if (!keeper_.is_lost(drive)) continue;
-    add({.code = "drive_lost",
-         .drive = keeper_.name_of(drive),
-         .what = fmt::format("a drive is lost: {} that it had get another copy elsewhere",
-                             copies(drive.legs)),
-         .command = fmt::format("cairn pool list"),
-         .left = drive.legs});
+    all.push_back({.code = "drive_lost",
+                   .kind = "drive",
+                   .subject = keeper_.name_of(drive),
+                   .place = fmt::to_string(drive.info.id.value()),
+                   .what = fmt::format("it is lost: {} that it had get another copy elsewhere",
+                                       copies(drive.legs)),
+                   .action = pool_list(),
+                   .left = drive.legs});
   }
   if (keeper_.seen().stuck.empty()) return;
-  add({.code = "drive_stuck", .what = keeper_.seen().stuck, .command = "cairn pool show"});
+  all.push_back({.code = "drive_stuck",
+                 .kind = "pool",
+                 .subject = "pool",
+                 .what = keeper_.seen().stuck,
+                 .action = "cairn pool show" + arbiter_option_});
 }
 
-void UpHealth::look_at_volumes() {
+// The arbiter has made events of these.
+void UpHealth::look_at_volumes(std::vector<Condition>& all) const {
   for (const VolumeView& volume : keeper_.seen().volumes) {
     if (volume.lacking == 0 || volume.record.is_leaving) continue;
-    add({.code = "replicas_missing",
-         .volume = volume.record.name,
-         .what = fmt::format("{} of {} have fewer copies than {}, and get them back by themselves",
+    all.push_back(
+        {.code = "replicas_missing",
+         .kind = "volume",
+         .subject = volume.record.name,
+         .what = fmt::format("{} of {} have fewer copies than {}, and get them back by "
+                             "themselves",
                              copies(volume.lacking), volume.mapped, volume.record.replicas),
-         .command = fmt::format("cairn volume show {}", volume.record.name),
-         .left = volume.lacking});
+         .action = volume_show(volume.record.name),
+         .left = volume.lacking,
+         .is_told = true});
   }
 }
 
-void UpHealth::look_at_doors() {
+void UpHealth::look_at_doors(std::vector<Condition>& all) const {
   if (!keeper_.seen().problem.empty()) {
-    add({.health = Health::kFailing,
-         .code = "arbiter_away",
-         .what = fmt::format("the arbiter cannot be asked: {}", keeper_.seen().problem),
-         .command = "cairn arbiter status"});
+    all.push_back({.health = Health::kFailing,
+                   .code = "arbiter_away",
+                   .kind = "arbiter",
+                   .subject = "arbiter",
+                   .what = fmt::format("it cannot be asked: {}", keeper_.seen().problem),
+                   .action = "cairn arbiter status" + arbiter_option_});
   }
   if (!serves_keys_) {
-    add({.health = Health::kFailing,
-         .code = "keys_not_served",
-         .volume = kUpKeyVolume,
-         .what = "keys and values are not served yet",
-         .command = fmt::format("cairn volume show {}", kUpKeyVolume)});
+    all.push_back({.health = Health::kFailing,
+                   .code = "keys_not_served",
+                   .kind = "volume",
+                   .subject = kUpKeyVolume,
+                   .what = "keys and values are not served",
+                   .action = volume_show(kUpKeyVolume)});
   }
   if (server_ == nullptr) {
-    add({.health = Health::kFailing,
-         .code = "not_open",
-         .volume = kUpVolume,
-         .what = "the volume is not open yet",
-         .command = fmt::format("cairn volume show {}", kUpVolume)});
-    return;
+    all.push_back({.health = Health::kFailing,
+                   .code = "not_open",
+                   .kind = "volume",
+                   .subject = kUpVolume,
+                   .what = "it is not open",
+                   .action = volume_show(kUpVolume)});
   }
+}
+
+void UpHealth::look_at_layers(std::vector<Condition>& all) const {
+  if (server_ == nullptr) return;
   for (const auto& served : server_->drives()) {
     const drive::WatchedDrive* const health = server_->health(*served);
     if (health == nullptr) continue;
     for (const drive::HealthReason& each : health->now.reasons) {
       // Of lacking copies the arbiter knows more, and of all volumes.
-      if (each.code == "replicas_missing") continue;
-      add({.health = each.health,
-           .code = std::string(each.code),
-           .volume = served->name,
-           .what = each.what,
-           .command = fmt::format("cairn drive show {}", served->name)});
+      if (each.code != "replicas_missing") all.push_back(of_layer(*served, *health, each));
     }
   }
 }
 
-const std::vector<UpReason>& UpHealth::look() {
-  reasons_.clear();
-  for (auto& [key, known] : known_) known.is_there = false;
-  look_at_doors();
-  look_at_drives();
-  look_at_lost();
-  look_at_volumes();
-  std::erase_if(known_, [](const auto& each) { return !each.second.is_there; });
-  // The worst first, and otherwise in the order in which they were found.
-  std::vector<UpReason> sorted;
-  for (const Health health : {Health::kFailing, Health::kDegraded, Health::kOk}) {
-    for (const UpReason& each : reasons_) {
-      if (each.health == health) sorted.push_back(each);
-    }
-  }
-  reasons_ = std::move(sorted);
-  return reasons_;
+const std::vector<KnownCondition>& UpHealth::look() {
+  std::vector<Condition> all;
+  look_at_doors(all);
+  look_at_layers(all);
+  look_at_drives(all);
+  look_at_lost(all);
+  look_at_volumes(all);
+  return conditions_.take_in(std::move(all));
 }
 
-Json UpHealth::json() {
-  look();
-  Json reasons = Json::array();
-  const Time now = env_.now();
-  for (const UpReason& each : reasons_) {
-    Json one = {{"health", drive::name(each.health)}, {"code", each.code}};
-    if (!each.drive.empty()) one["drive"] = each.drive;
-    if (!each.volume.empty()) one["volume"] = each.volume;
-    one["what"] = each.what;
-    const Duration age = now - each.since;
-    one["since"] = static_cast<uint64_t>((env_.wall_now().ns - age.ns) / 1'000'000'000);
-    one["since_s"] = static_cast<uint64_t>(age / 1_s);
-    if (each.percent) one["percent"] = *each.percent;
-    one["command"] = each.command;
-    reasons.push_back(std::move(one));
-  }
-  const Health worst = reasons_.empty() ? Health::kOk : reasons_.front().health;
+Json UpHealth::drives_json() const {
   Json drives = Json::array();
   for (const UpDrive& drive : folder_.identity().drives) {
     Json one = {{"name", drive.name},
@@ -171,6 +167,10 @@ Json UpHealth::json() {
     }
     drives.push_back(std::move(one));
   }
+  return drives;
+}
+
+Json UpHealth::volumes_json() const {
   Json volumes = Json::array();
   for (const VolumeView& each : keeper_.seen().volumes) {
     if (each.record.is_snapshot) continue;
@@ -180,10 +180,21 @@ Json UpHealth::json() {
                        {"mapped_bytes", each.mapped * each.extent_bytes},
                        {"lacking_bytes", each.lacking * each.extent_bytes}});
   }
-  return {{"health", drive::name(worst)},
+  return volumes;
+}
+
+Json UpHealth::json() {
+  Json reasons = Json::array();
+  for (const KnownCondition& each : look()) {
+    Json one = condition_json(env_, each);
+    if (each.now.kind == "drive") one["drive"] = each.now.subject;
+    if (each.now.kind == "volume") one["volume"] = each.now.subject;
+    reasons.push_back(std::move(one));
+  }
+  return {{"health", drive::name(conditions_.worst())},
           {"reasons", std::move(reasons)},
-          {"drives", std::move(drives)},
-          {"volumes", std::move(volumes)}};
+          {"drives", drives_json()},
+          {"volumes", volumes_json()}};
 }
 
 }  // namespace cairn::server

@@ -49,7 +49,7 @@ UpKeeper::UpKeeper(env::Env& env, UpFolder& folder, Server& box,
     : env_(env), folder_(folder), box_(box), arbiter_(std::move(arbiter)), log_(std::move(log)) {}
 
 template <class T>
-Task<Attempt<T>> UpKeeper::ask(arbiter::Request request) {
+Task<Attempt<T>> UpKeeper::ask(arbiter::CallArgs request) {
   const bool is_long = std::holds_alternative<arbiter::AddArgs>(request);
   task::Deadline deadline(env_, env_.now() + (is_long ? kAddCall : kCall), stop_.token());
   arbiter::RemoteArbiter::Said<T> said =

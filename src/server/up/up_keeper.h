@@ -77,7 +77,7 @@ class UpKeeper {
   bool is_ours(const std::string& uri) const;
   // Until the call's own time is over.
   template <class T = void>
-  task::Task<Attempt<T>> ask(arbiter::Request request);
+  task::Task<Attempt<T>> ask(arbiter::CallArgs request);
 
   env::Env& env_;
   UpFolder& folder_;

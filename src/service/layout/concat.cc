@@ -25,7 +25,7 @@ class Concat final : public LegsDrive {
   }
 
  private:
-  Place locate(uint64_t block) const override {
+  LegPosition locate(uint64_t block) const override {
     const auto leg = static_cast<size_t>(std::ranges::upper_bound(ends_, block) - ends_.begin());
     return {.leg = leg, .block = block - begin(leg), .run = ends_[leg] - block};
   }

@@ -9,15 +9,15 @@
 namespace cairn::drive {
 
 Extent LayoutDrive::extent_at(Lba lba, uint64_t max) const {
-  const Place place = locate(lba.value());
-  return below(place.leg).extent_at(Lba(place.block), std::min(place.run, max));
+  const LegPosition position = locate(lba.value());
+  return below(position.leg).extent_at(Lba(position.block), std::min(position.run, max));
 }
 
 task::Task<Result<void>> LayoutDrive::run(DriveOp& op) {
   const Request& request = op.request;
   if (request.kind == Request::Kind::kFlush) co_return co_await flush_all(op);
-  const Place place = locate(request.lba.value());
-  const bool is_whole = place.run >= request.blocks;
+  const LegPosition position = locate(request.lba.value());
+  const bool is_whole = position.run >= request.blocks;
   if (request.kind == Request::Kind::kCompareAndWrite && !is_whole) {
     co_return co_await compare_and_write(op);
   }
@@ -29,8 +29,8 @@ task::Task<Result<void>> LayoutDrive::run(DriveOp& op) {
   }
   if (is_whole) {
     Request moved = request;
-    moved.lba = Lba(place.block);
-    co_return co_await below(place.leg).submit(moved, op.data(), op.second(), op.token());
+    moved.lba = Lba(position.block);
+    co_return co_await below(position.leg).submit(moved, op.data(), op.second(), op.token());
   }
   co_return co_await spread(op, request.kind, op.data());
 }
@@ -81,14 +81,14 @@ task::Task<Result<void>> LayoutDrive::spread(DriveOp& op, Request::Kind kind, Me
 
 task::Task<void> LayoutDrive::run_one(DriveOp& op, Request::Kind kind, Memory memory, uint64_t done,
                                       Join& join) {
-  const Place place = locate(op.request.lba.value() + done);
+  const LegPosition position = locate(op.request.lba.value() + done);
   Request part = op.request;
   part.kind = kind;
-  part.lba = Lba(place.block);
-  part.blocks = std::min(place.run, op.request.blocks - done);
+  part.lba = Lba(position.block);
+  part.blocks = std::min(position.run, op.request.blocks - done);
   Pieces pieces;
   pieces.add(memory, done * geometry_.block_size, part.blocks * geometry_.block_size);
-  const Result<void> ran = co_await below(place.leg).submit(part, pieces.all(), {}, op.token());
+  const Result<void> ran = co_await below(position.leg).submit(part, pieces.all(), {}, op.token());
   join.finish(ran);
 }
 
@@ -115,9 +115,9 @@ task::Task<void> LegsDrive::run_part(DriveOp& op, Request::Kind kind, Memory mem
   // Of zeroes no memory is looked for: whole drives are discarded at once.
   const bool moves_data = kind != Request::Kind::kDiscard && kind != Request::Kind::kWriteZeroes;
   for (uint64_t done = 0; moves_data && done < all.count;) {
-    const Place place = locate(all.first + done);
-    const uint64_t run = std::min(place.run, all.count - done);
-    if (place.leg == leg) {
+    const LegPosition position = locate(all.first + done);
+    const uint64_t run = std::min(position.run, all.count - done);
+    if (position.leg == leg) {
       pieces.add(memory, done * geometry_.block_size, run * geometry_.block_size);
     }
     done += run;

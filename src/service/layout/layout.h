@@ -22,7 +22,7 @@ class LayoutDrive : public ServiceDrive {
   Extent extent_at(Lba lba, uint64_t max) const final;
 
  protected:
-  struct Place {
+  struct LegPosition {
     size_t leg = 0;
     uint64_t block = 0;  // of that leg
     uint64_t run = 0;    // blocks from here on that follow each other on that leg
@@ -36,7 +36,7 @@ class LayoutDrive : public ServiceDrive {
   // of which each block is a multiple where one leg ends and another begins. `blocks` is left 0.
   Geometry common_geometry(uint64_t seams) const;
 
-  virtual Place locate(uint64_t block) const = 0;
+  virtual LegPosition locate(uint64_t block) const = 0;
   // The request as one of this kind, with `memory` as its data, wherever its blocks lie: here a
   // request for each run, so many of them at a time.
   virtual task::Task<Result<void>> spread(DriveOp& op, Request::Kind kind, Memory memory);

@@ -18,7 +18,7 @@ class Slice final : public LegsDrive {
   }
 
  private:
-  Place locate(uint64_t block) const override {
+  LegPosition locate(uint64_t block) const override {
     return {.leg = 0, .block = first_ + block, .run = geometry_.blocks - block};
   }
   Range leg_range(size_t, Range blocks) const override {

@@ -22,7 +22,7 @@ class Stripe final : public LegsDrive {
   }
 
  private:
-  Place locate(uint64_t block) const override {
+  LegPosition locate(uint64_t block) const override {
     const uint64_t within = block % row_;
     const uint64_t into = within % chunk_;
     return {.leg = within / chunk_, .block = block / row_ * chunk_ + into, .run = chunk_ - into};

@@ -82,7 +82,7 @@ class Channels final : public LayoutDrive {
   }
 
  private:
-  Place locate(uint64_t block) const override {
+  LegPosition locate(uint64_t block) const override {
     const uint64_t page = block / page_blocks_;
     const uint64_t into = block % page_blocks_;
     return {.leg = 0,

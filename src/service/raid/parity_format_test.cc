@@ -145,8 +145,8 @@ TEST(ParityLayout, ParityRotatesOverAllLegs) {
   EXPECT_EQ(layout.leg_of(11, 2), 1U);
   EXPECT_EQ(layout.leg_of(12, 2), 2U);
   for (uint64_t block = 0; block < 100; ++block) {
-    const ParityLayout::Place place = layout.locate(block);
-    EXPECT_EQ(layout.block_at(place.row, place.symbol), block);
+    const ParityLayout::SymbolPosition position = layout.locate(block);
+    EXPECT_EQ(layout.block_at(position.row, position.symbol), block);
   }
 }
 

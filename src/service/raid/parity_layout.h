@@ -20,12 +20,12 @@ struct ParityLayout {
   size_t legs = 0;
   uint64_t chunk = 0;  // rows of a stripe
 
-  struct Place {
+  struct SymbolPosition {
     uint64_t row = 0;
     size_t symbol = 0;
     uint64_t run = 0;  // blocks from here on that are the same symbol of the rows that follow
   };
-  Place locate(uint64_t block) const {
+  SymbolPosition locate(uint64_t block) const {
     const uint64_t within = block % stripe_blocks();
     const uint64_t into = within % chunk;
     return {.row = block / stripe_blocks() * chunk + into,
@@ -40,7 +40,7 @@ struct ParityLayout {
 
   // The rows that these blocks are of: exactly when they are in one chunk, else whole stripes.
   RowSpan rows_of(uint64_t block, uint64_t count) const {
-    const Place first = locate(block);
+    const SymbolPosition first = locate(block);
     if (count <= first.run) return {first.row, count};
     const uint64_t begin = block / stripe_blocks() * chunk;
     return {begin, ((block + count - 1) / stripe_blocks() + 1) * chunk - begin};

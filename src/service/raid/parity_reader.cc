@@ -39,9 +39,10 @@ task::Task<Result<void>> ParityReader::read(DriveOp& op) {
 
 task::Task<Result<void>> ParityReader::read_blocks(const Request& request, Memory memory,
                                                    bool is_alone, task::CancelToken token) {
-  const ParityLayout::Place place = context_.shape.layout.locate(request.lba.value());
-  if (request.blocks > place.run) return read_chunks(request, memory, is_alone, token);
-  const Part part{.request = request, .rows = {place.row, request.blocks}, .symbol = place.symbol};
+  const ParityLayout::SymbolPosition position = context_.shape.layout.locate(request.lba.value());
+  if (request.blocks > position.run) return read_chunks(request, memory, is_alone, token);
+  const Part part{
+      .request = request, .rows = {position.row, request.blocks}, .symbol = position.symbol};
   return read_chunk(part, memory, is_alone, token);
 }
 
@@ -49,11 +50,12 @@ task::Task<Result<void>> ParityReader::read_chunks(Request request, Memory memor
                                                    task::CancelToken token) {
   Join join;
   for (uint64_t done = 0; done < request.blocks;) {
-    const ParityLayout::Place place = context_.shape.layout.locate(request.lba.value() + done);
-    const uint64_t run = std::min(place.run, request.blocks - done);
+    const ParityLayout::SymbolPosition position =
+        context_.shape.layout.locate(request.lba.value() + done);
+    const uint64_t run = std::min(position.run, request.blocks - done);
     const Part part{.request = request,
-                    .rows = {place.row, run},
-                    .symbol = place.symbol,
+                    .rows = {position.row, run},
+                    .symbol = position.symbol,
                     .offset = done * context_.shape.block_size};
     join.add();
     context_.gate.spawn(read_part(part, memory, is_alone, token, join));

@@ -57,7 +57,7 @@ task::Task<Result<void>> TraceFile::begin() {
 void TraceFile::add(const trace::CairnLine& line) {
   if (!is_open_) return;
   size_t length = trace::write_line(line, chunks_[filling_].bytes().subspan(used_));
-  if (length == 0 && write_filled(Place::kMiddle)) {
+  if (length == 0 && write_filled(Position::kMiddle)) {
     length = trace::write_line(line, chunks_[filling_].bytes().subspan(used_));
   }
   used_ += length;
@@ -65,7 +65,7 @@ void TraceFile::add(const trace::CairnLine& line) {
 }
 
 // Whether there is an empty chunk now.
-bool TraceFile::write_filled(Place place) {
+bool TraceFile::write_filled(Position position) {
   if (is_writing_ || !is_open_) return false;
   const size_t length = align_up(used_, kBlock);
   // What a block has left is one blank line.
@@ -77,16 +77,17 @@ bool TraceFile::write_filled(Place place) {
   const Bytes lines = chunks_[filling_].bytes().first(length);
   filling_ = 1 - filling_;
   used_ = 0;
-  gate_.spawn(write(lines, place));
+  gate_.spawn(write(lines, position));
   return true;
 }
 
-task::Task<void> TraceFile::write(Bytes lines, Place place) {
+task::Task<void> TraceFile::write(Bytes lines, Position position) {
   Result<void> done;
   const uint64_t end = offset_ + lines.size();
   if (end > disk_->size()) done = co_await disk_->resize(end);
   if (done) done = co_await disk_->write(offset_, lines);
-  if (done && place == Place::kLast && end < disk_->size()) done = co_await disk_->resize(end);
+  if (done && position == Position::kLast && end < disk_->size())
+    done = co_await disk_->resize(end);
   offset_ = end;
   if (!done) {
     ++counts_.errors;
@@ -99,7 +100,7 @@ task::Task<void> TraceFile::write(Bytes lines, Place place) {
 
 task::Task<Result<void>> TraceFile::end() {
   while (is_writing_ || (is_open_ && used_ > 0)) {
-    if (!is_writing_) write_filled(Place::kLast);
+    if (!is_writing_) write_filled(Position::kLast);
     if (!is_writing_) continue;
     const Result<void> waited = co_await written_.wait();
     if (!waited) co_return waited;

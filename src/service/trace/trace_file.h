@@ -48,11 +48,11 @@ class TraceFile {
  private:
   static constexpr size_t kChunk = 16384;
   static constexpr uint32_t kBlock = 512;
-  enum class Place : uint8_t { kMiddle, kLast };  // the file ends behind the last lines
+  enum class Position : uint8_t { kMiddle, kLast };  // the file ends behind the last lines
 
   Result<void> create();
-  bool write_filled(Place place);
-  task::Task<void> write(Bytes lines, Place place);
+  bool write_filled(Position position);
+  task::Task<void> write(Bytes lines, Position position);
 
   env::Env& env_;
   const std::string path_;

@@ -22,8 +22,9 @@ nvmet_subsystem() {
   echo cairn-interop >"$folder/attr_serial"
 }
 
-# nvmet_namespace NQN NSID DISK [GROUP]: adds a namespace on the disk with that serial number. Its
-# identifiers follow from the NSID, since hosts refuse a namespace that comes back with others.
+# nvmet_namespace NQN NSID DISK [GROUP [reserved]]: adds a namespace on the disk with that serial
+# number. Its identifiers follow from the NSID, since hosts refuse a namespace that comes back with
+# others. Hosts can reserve it if the last word is there, which needs a kernel from 6.13 on.
 nvmet_namespace() {
   local folder=$nvmet/subsystems/$1/namespaces/$2 disk
   disk=$(disk_with_serial "$3") || { echo "there is no disk $3"; return 1; }
@@ -32,6 +33,7 @@ nvmet_namespace() {
   printf '%08x-0000-4000-8000-000000000001' "$2" >"$folder/device_uuid"
   printf '%08x-0000-4000-8000-000000000002' "$2" >"$folder/device_nguid"
   [ -z "${4-}" ] || echo "$4" >"$folder/ana_grpid"
+  [ "${5-}" != reserved ] || echo 1 >"$folder/resv_enable" || return 1
   echo 1 >"$folder/enable"
 }
 

@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Extents get legs and lose them.
-#include <algorithm>
-#include <set>
-#include <utility>
+#include "arbiter/extents.h"
 
-#include "arbiter/arbiter.h"
-#include "arbiter/waiting.h"
+#include <algorithm>
+#include <map>
+#include <utility>
 
 namespace cairn::arbiter {
 
-using task::CancelToken;
 using task::Task;
 using volume::Mapping;
 using volume::Session;
@@ -29,41 +26,51 @@ constexpr Error kLastLeg{Errc::kInvalid, "an extent would have no leg left that 
 
 }  // namespace
 
-std::vector<Mapping> Arbiter::mappings(const Volume& volume,
-                                       const std::vector<uint32_t>& extents) const {
+std::vector<Mapping> mappings_of(const Pool& pool, const Volume& volume,
+                                 const std::vector<uint32_t>& extents) {
   std::vector<Mapping> all;
   all.reserve(extents.size());
   for (const uint32_t extent : extents) {
     all.push_back({.extent = extent,
                    .entry = volume.table[extent],
-                   .is_shared = pool_.is_shared(volume, extent)});
+                   .is_shared = pool.is_shared(volume, extent)});
   }
   return all;
 }
 
-Task<Result<std::vector<Mapping>>> Arbiter::table(Session session, uint32_t first, CancelToken) {
+// Waits for a commit, which takes along whoever waits by then.
+struct Extents::Waiting {
+  Waiting(volume::Session its_session, std::vector<uint32_t> its_extents)
+      : session(its_session), extents(std::move(its_extents)) {}
+  volume::Session session;
+  std::vector<uint32_t> extents;
+  bool is_done = false;
+  Result<void> result;
+};
+
+Task<Result<std::vector<Mapping>>> Extents::table(Session session, uint32_t first) {
   // Behind a commit that is under way: whoever asks may want to know what became of it.
-  const Result<task::Units> units = co_await take_turn();
+  const Result<task::Units> units = co_await store_.take_turn();
   if (!units) co_return fail(units.error());
-  const Result<Volume*> volume = held(session);
+  const Result<Volume*> volume = sessions_.held(session);
   if (!volume) co_return fail(volume.error());
   std::vector<uint32_t> page;
   const size_t extents = (*volume)->table.size();
   for (size_t i = first; i < extents && page.size() < volume::kTablePageMax; ++i) {
     page.push_back(static_cast<uint32_t>(i));
   }
-  co_return mappings(**volume, page);
+  co_return mappings_of(pool_, **volume, page);
 }
 
-Task<Result<std::vector<Mapping>>> Arbiter::allocate(Session session, std::vector<uint32_t> extents,
-                                                     CancelToken) {
-  const Result<Volume*> volume = held(session);
+Task<Result<std::vector<Mapping>>> Extents::allocate(Session session,
+                                                     std::vector<uint32_t> extents) {
+  const Result<Volume*> volume = sessions_.held(session);
   if (!volume) co_return fail(volume.error());
   const Result<void> checked = check_extents(**volume, extents);
   if (!checked) co_return fail(checked.error());
   Waiting waiting(session, extents);
   waiting_.push_back(&waiting);
-  const Result<task::Units> turn = co_await take_turn();
+  const Result<task::Units> turn = co_await store_.take_turn();
   if (!turn) {
     std::erase(waiting_, &waiting);
     if (!waiting.is_done) co_return fail(turn.error());
@@ -76,13 +83,13 @@ Task<Result<std::vector<Mapping>>> Arbiter::allocate(Session session, std::vecto
     }
   }
   if (!waiting.result) co_return fail(waiting.result.error());
-  const Result<Volume*> still = held(session);
+  const Result<Volume*> still = sessions_.held(session);
   if (!still) co_return fail(still.error());
-  co_return mappings(**still, extents);
+  co_return mappings_of(pool_, **still, extents);
 }
 
 // Takes along the first who waits and those after who want extents of the same volume: one commit.
-Task<Result<void>> Arbiter::allocate_waiting() {
+Task<Result<void>> Extents::allocate_waiting() {
   const Session session = waiting_.front()->session;
   std::vector<Waiting*> served;
   std::vector<Change> changes;
@@ -94,14 +101,14 @@ Task<Result<void>> Arbiter::allocate_waiting() {
     served.push_back(&next);
     wanted.insert(next.extents.begin(), next.extents.end());
   }
-  const Result<Volume*> volume = held(session);
+  const Result<Volume*> volume = sessions_.held(session);
   Result<void> done;
   if (!volume) {
     done = fail(volume.error());
   } else {
     done = plan_allocations(**volume, wanted, changes);
     if (done && !changes.empty()) {
-      done = co_await commit_changes(session.volume, changes);
+      done = co_await store_.commit_changes(session.volume, changes);
       ++counters_.allocating_commits;
       counters_.extents_allocated += changes.size();
     }
@@ -113,7 +120,7 @@ Task<Result<void>> Arbiter::allocate_waiting() {
   co_return Result<void>();
 }
 
-Result<void> Arbiter::plan_allocations(Volume& volume, const std::set<uint32_t>& extents,
+Result<void> Extents::plan_allocations(Volume& volume, const std::set<uint32_t>& extents,
                                        std::vector<Change>& changes) {
   for (const uint32_t extent : extents) {
     if (extent >= volume.table.size()) return fail(Errc::kInvalid, "extents are out of range");
@@ -131,10 +138,10 @@ Result<void> Arbiter::plan_allocations(Volume& volume, const std::set<uint32_t>&
   return {};
 }
 
-Task<Result<void>> Arbiter::release(Session session, std::vector<uint32_t> extents, CancelToken) {
-  const Result<task::Units> turn = co_await take_turn();
+Task<Result<void>> Extents::release(Session session, std::vector<uint32_t> extents) {
+  const Result<task::Units> turn = co_await store_.take_turn();
   if (!turn) co_return fail(turn.error());
-  const Result<Volume*> volume = held(session);
+  const Result<Volume*> volume = sessions_.held(session);
   if (!volume) co_return fail(volume.error());
   const Result<void> checked = check_extents(**volume, extents);
   if (!checked) co_return checked;
@@ -143,15 +150,14 @@ Task<Result<void>> Arbiter::release(Session session, std::vector<uint32_t> exten
     if ((*volume)->table[extent].is_mapped()) changes.push_back(nothing_at(**volume, extent));
   }
   if (changes.empty()) co_return Result<void>();
-  co_return co_await commit_changes(session.volume, std::move(changes));
+  co_return co_await store_.commit_changes(session.volume, std::move(changes));
 }
 
-Task<Result<std::vector<Mapping>>> Arbiter::report(Session session,
-                                                   std::vector<volume::LegReport> legs,
-                                                   CancelToken) {
-  const Result<task::Units> turn = co_await take_turn();
+Task<Result<std::vector<Mapping>>> Extents::report(Session session,
+                                                   std::vector<volume::LegReport> legs) {
+  const Result<task::Units> turn = co_await store_.take_turn();
   if (!turn) co_return fail(turn.error());
-  const Result<Volume*> volume = held(session);
+  const Result<Volume*> volume = sessions_.held(session);
   if (!volume) co_return fail(volume.error());
   std::vector<uint32_t> extents;
   extents.reserve(legs.size());
@@ -171,16 +177,16 @@ Task<Result<std::vector<Mapping>>> Arbiter::report(Session session,
       changes.push_back({.extent = extent, .entry = entry, .copy = {}});
   }
   if (!changes.empty()) {
-    const Result<void> done = co_await commit_changes(session.volume, std::move(changes));
+    const Result<void> done = co_await store_.commit_changes(session.volume, std::move(changes));
     if (!done) co_return fail(done.error());
   }
-  co_return mappings(*pool_.volume(session.volume), extents);
+  co_return mappings_of(pool_, *pool_.volume(session.volume), extents);
 }
 
-Task<Result<Mapping>> Arbiter::relocate(Session session, volume::Relocation what, CancelToken) {
-  const Result<task::Units> turn = co_await take_turn();
+Task<Result<Mapping>> Extents::relocate(Session session, volume::Relocation what) {
+  const Result<task::Units> turn = co_await store_.take_turn();
   if (!turn) co_return fail(turn.error());
-  const Result<Volume*> volume = held(session);
+  const Result<Volume*> volume = sessions_.held(session);
   if (!volume) co_return fail(volume.error());
   const Result<void> checked = check_extents(**volume, {what.extent});
   if (!checked) co_return fail(checked.error());
@@ -207,10 +213,10 @@ Task<Result<Mapping>> Arbiter::relocate(Session session, volume::Relocation what
   }
   if (entry != before) {
     const Result<void> done =
-        co_await commit_changes(session.volume, {{.extent = what.extent, .entry = entry}});
+        co_await store_.commit_changes(session.volume, {{.extent = what.extent, .entry = entry}});
     if (!done) co_return fail(done.error());
   }
-  co_return mappings(*pool_.volume(session.volume), {what.extent}).front();
+  co_return mappings_of(pool_, *pool_.volume(session.volume), {what.extent}).front();
 }
 
 }  // namespace cairn::arbiter

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Volumes are made, changed and destroyed.
+#include "arbiter/volumes.h"
+
 #include <algorithm>
 #include <utility>
-
-#include "arbiter/arbiter.h"
-#include "task/deadline.h"
 
 namespace cairn::arbiter {
 
@@ -13,12 +11,13 @@ using task::Task;
 
 namespace {
 
-constexpr Error kFull{Errc::kNoSpace, "the pool cannot promise so much: add drives to it"};
+constexpr Error kFull{Errc::kNoSpace,
+                      "the pool cannot promise so much: add drives to it with 'cairn pool add'"};
 constexpr Error kFrozen{Errc::kInvalid, "a snapshot does not change: make a clone of it"};
 constexpr Error kHasSnapshots{Errc::kExists,
                               "the volume has snapshots: 'cairn volume list --snapshots' names "
                               "them, destroy them first"};
-constexpr Error kOpen{Errc::kExists, "somebody has the volume open"};
+constexpr Error kOpen{Errc::kExists, "somebody has the volume open: 'cairn volume list' says who"};
 
 // Those that are being destroyed need it no more.
 bool has_snapshots(const Pool& pool, const Volume& volume) {
@@ -30,7 +29,7 @@ bool has_snapshots(const Pool& pool, const Volume& volume) {
 
 }  // namespace
 
-Result<uint32_t> Arbiter::extents_for(uint64_t bytes) const {
+Result<uint32_t> Volumes::extents_for(uint64_t bytes) const {
   const uint64_t each = pool_.record.extent_bytes;
   const uint64_t extents = bytes / each + (bytes % each != 0 ? 1 : 0) + volume::kFirstDataExtent;
   if (bytes == 0 || extents > volume::kVolumeExtentsMax) {
@@ -39,31 +38,25 @@ Result<uint32_t> Arbiter::extents_for(uint64_t bytes) const {
   return static_cast<uint32_t>(extents);
 }
 
-Result<Volume*> Arbiter::find(const std::string& name) {
-  Volume* volume = pool_.volume(name);
-  if (volume == nullptr) return fail(Errc::kNotFound, "there is no such volume");
-  if (volume->record.is_leaving) return fail(Errc::kNotFound, "the volume is being destroyed");
-  return volume;
-}
-
-Result<void> Arbiter::check_terms(const std::string& volume, const share::Terms& terms) const {
+Result<void> Volumes::check_terms(const std::string& volume, const share::Terms& terms) const {
   const Result<void> sound = share::check_terms(terms);
-  if (!sound || parts_.judge == nullptr) return sound;
-  if (parts_.judge->judge(pool_, volume, terms)) return {};
+  if (!sound || judge_ == nullptr) return sound;
+  if (judge_->judge(pool_, volume, terms)) return {};
   return fail(Errc::kLimit, "the pool cannot promise the floor");
 }
 
-Task<Result<VolumeRecord>> Arbiter::create(CreateArgs args) {
+Task<Result<VolumeRecord>> Volumes::create(CreateArgs args) {
   Result<void> checked = volume::check_name(args.name);
   if (checked) checked = volume::check_replicas(args.replicas);
   if (checked) checked = volume::check_weights(args.weights);
   if (!checked) co_return fail(checked.error());
   const Result<uint32_t> extents = extents_for(args.bytes);
   if (!extents) co_return fail(extents.error());
-  const Result<task::Units> turn = co_await take_turn();
+  const Result<task::Units> turn = co_await store_.take_turn();
   if (!turn) co_return fail(turn.error());
   if (pool_.volume(args.name) != nullptr) {
-    co_return fail(Errc::kExists, "there is a volume of that name");
+    co_return fail(Errc::kExists,
+                   "there is a volume of that name: 'cairn volume list' names those there are");
   }
   if (!pool_.can_promise(*extents, args.replicas)) co_return fail(kFull);
   checked = check_terms(args.name, args.terms);
@@ -74,13 +67,13 @@ Task<Result<VolumeRecord>> Arbiter::create(CreateArgs args) {
                       .extents = *extents,
                       .replicas = args.replicas,
                       .weights = args.weights,
-                      .made = seconds_now()};
+                      .made = store_.seconds_now()};
   record.family = record.id;
   meta::Batch batch;
   batch.put(kPoolKey, encode(pool)).put(volume_key(record.name), encode(record));
   const ShareRecord share{.id = record.id, .terms = args.terms};
   if (share.terms != share::Terms{}) batch.put(share_key(record.name), encode(share));
-  const Result<void> done = co_await commit(std::move(batch));
+  const Result<void> done = co_await store_.commit(std::move(batch));
   if (!done) co_return fail(done.error());
   pool_.record = pool;
   const Result<void> added = pool_.add(record);
@@ -89,13 +82,13 @@ Task<Result<VolumeRecord>> Arbiter::create(CreateArgs args) {
   co_return record;
 }
 
-Task<Result<void>> Arbiter::resize(std::string name, uint64_t bytes) {
+Task<Result<void>> Volumes::resize(std::string name, uint64_t bytes) {
   const Result<uint32_t> extents = extents_for(bytes);
   if (!extents) co_return fail(extents.error());
-  co_await end_healing(name);
-  const Result<task::Units> turn = co_await take_turn();
+  co_await sessions_.end_healing(name);
+  const Result<task::Units> turn = co_await store_.take_turn();
   if (!turn) co_return fail(turn.error());
-  const Result<Volume*> found = find(name);
+  const Result<Volume*> found = store_.find(name);
   if (!found) co_return fail(found.error());
   VolumeRecord record = (*found)->record;
   if (record.is_snapshot) co_return fail(kFrozen);
@@ -108,33 +101,33 @@ Task<Result<void>> Arbiter::resize(std::string name, uint64_t bytes) {
   for (uint32_t extent = record.extents; extent-- > *extents;) {
     if ((*found)->table[extent].is_mapped()) changes.push_back(nothing_at(**found, extent));
     if (changes.size() < volume::kMappingsMax && extent > *extents) continue;
-    const Result<void> done = co_await commit_changes(record.id, std::exchange(changes, {}));
+    const Result<void> done = co_await store_.commit_changes(record.id, std::exchange(changes, {}));
     if (!done) co_return done;
   }
   record.extents = *extents;
-  co_return co_await commit_record(std::move(record));
+  co_return co_await store_.commit_record(std::move(record));
 }
 
-Task<Result<void>> Arbiter::set_weights(std::string name, volume::Weights weights) {
+Task<Result<void>> Volumes::set_weights(std::string name, volume::Weights weights) {
   const Result<void> checked = volume::check_weights(weights);
   if (!checked) co_return checked;
-  const Result<task::Units> turn = co_await take_turn();
+  const Result<task::Units> turn = co_await store_.take_turn();
   if (!turn) co_return fail(turn.error());
-  const Result<Volume*> found = find(name);
+  const Result<Volume*> found = store_.find(name);
   if (!found) co_return fail(found.error());
   VolumeRecord record = (*found)->record;
   if (record.is_snapshot) co_return fail(kFrozen);
   record.weights = weights;
-  co_return co_await commit_record(std::move(record));
+  co_return co_await store_.commit_record(std::move(record));
 }
 
-Task<Result<void>> Arbiter::set_replicas(std::string name, uint32_t replicas) {
+Task<Result<void>> Volumes::set_replicas(std::string name, uint32_t replicas) {
   const Result<void> checked = volume::check_replicas(replicas);
   if (!checked) co_return checked;
-  co_await end_healing(name);
-  const Result<task::Units> turn = co_await take_turn();
+  co_await sessions_.end_healing(name);
+  const Result<task::Units> turn = co_await store_.take_turn();
   if (!turn) co_return fail(turn.error());
-  const Result<Volume*> found = find(name);
+  const Result<Volume*> found = store_.find(name);
   if (!found) co_return fail(found.error());
   VolumeRecord record = (*found)->record;
   if (record.is_snapshot) co_return fail(kFrozen);
@@ -145,13 +138,13 @@ Task<Result<void>> Arbiter::set_replicas(std::string name, uint32_t replicas) {
   // What the last holder's log says is for as many legs as there were: it is read by the next one.
   if (!record.holder.empty()) co_return fail(kOpen);
   record.replicas = replicas;
-  co_return co_await commit_record(std::move(record));
+  co_return co_await store_.commit_record(std::move(record));
 }
 
-Task<Result<void>> Arbiter::set_terms(std::string name, share::Terms terms) {
-  const Result<task::Units> turn = co_await take_turn();
+Task<Result<void>> Volumes::set_terms(std::string name, share::Terms terms) {
+  const Result<task::Units> turn = co_await store_.take_turn();
   if (!turn) co_return fail(turn.error());
-  const Result<Volume*> found = find(name);
+  const Result<Volume*> found = store_.find(name);
   if (!found) co_return fail(found.error());
   const Result<void> checked = check_terms(name, terms);
   if (!checked) co_return checked;
@@ -162,50 +155,55 @@ Task<Result<void>> Arbiter::set_terms(std::string name, share::Terms terms) {
   } else {
     batch.put(share_key(name), encode(share));
   }
-  const Result<void> done = co_await commit(std::move(batch));
+  const Result<void> done = co_await store_.commit(std::move(batch));
   if (done) pool_.add(share);
   co_return done;
 }
 
-Task<Result<void>> Arbiter::destroy(std::string name, bool by_force, CancelToken token) {
-  co_await end_healing(name);
-  const Result<Volume*> found = find(name);
+Task<Result<void>> Volumes::destroy(std::string name, bool by_force, CancelToken token) {
+  co_await sessions_.end_healing(name);
+  const Result<Volume*> found = store_.find(name);
   if (!found) co_return fail(found.error());
   const VolumeId id = (*found)->record.id;
   if (has_snapshots(pool_, **found)) co_return fail(kHasSnapshots);
   if (!(*found)->record.holder.empty()) {
-    const bool is_open = has_lease(**found) && !is_tenant((*found)->record.holder);
+    const bool is_open = sessions_.has_lease(**found) && !is_tenant((*found)->record.holder);
     if (!by_force && is_open) co_return fail(kOpen);
-    const Result<void> expelled = co_await expel_holder(id, token);
+    const Result<void> expelled = co_await sessions_.expel_holder(id, token);
     if (!expelled) co_return expelled;
   }
-  const Result<task::Units> turn = co_await take_turn();
+  const Result<task::Units> turn = co_await store_.take_turn();
   if (!turn) co_return fail(turn.error());
-  const Result<Volume*> still = find(name);
+  const Result<Volume*> still = store_.find(name);
   if (!still) co_return fail(still.error());
   if ((*still)->record.id != id || !(*still)->record.holder.empty()) co_return fail(kOpen);
   if (has_snapshots(pool_, **still)) co_return fail(kHasSnapshots);
   VolumeRecord record = (*still)->record;
   record.is_leaving = true;
-  const Result<void> done = co_await commit_record(std::move(record));
+  const Result<void> done = co_await store_.commit_record(std::move(record));
   if (done) leaving_.set();
   co_return done;
 }
 
-Task<void> Arbiter::dismantle() {
-  while (!stop_.requested()) {
+Task<void> Volumes::close() {
+  leaving_.set();
+  co_await gate_.close();
+}
+
+Task<void> Volumes::dismantle() {
+  while (!store_.is_stopping()) {
     leaving_.reset();
     const Result<bool> is_over = co_await dismantle_step();
     if (!is_over) break;
     if (!*is_over) continue;
-    const Result<void> waited = co_await leaving_.wait(stop_.token());
+    const Result<void> waited = co_await leaving_.wait(store_.stop_token());
     if (!waited) break;
   }
 }
 
 // True: no volume is to be destroyed.
-Task<Result<bool>> Arbiter::dismantle_step() {
-  const Result<task::Units> turn = co_await take_turn();
+Task<Result<bool>> Volumes::dismantle_step() {
+  const Result<task::Units> turn = co_await store_.take_turn();
   if (!turn) co_return fail(turn.error());
   const auto found = std::ranges::find_if(
       pool_.volumes(), [](const auto& each) { return each.second.record.is_leaving; });
@@ -219,17 +217,16 @@ Task<Result<bool>> Arbiter::dismantle_step() {
     if (changes.size() == volume::kMappingsMax) break;
   }
   if (!changes.empty()) {
-    const Result<void> done = co_await commit_changes(id, std::move(changes));
+    const Result<void> done = co_await store_.commit_changes(id, std::move(changes));
     if (!done) co_return fail(done.error());
     co_return false;
   }
   meta::Batch batch;
   batch.remove(volume_key(volume.record.name)).remove(share_key(volume.record.name));
-  const Result<void> done = co_await commit(std::move(batch));
+  const Result<void> done = co_await store_.commit(std::move(batch));
   if (!done) co_return fail(done.error());
   pool_.remove(id);
-  lease_ends_.erase(id);
-  turns_.erase(id);
+  sessions_.forget(id);
   co_return false;
 }
 

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Snapshots and clones have the extents of a volume together with it, until somebody writes one of
-// them: that one is copied to a place of its own first.
+#include "arbiter/snapshots.h"
+
 #include <algorithm>
 #include <optional>
-#include <set>
 #include <utility>
 
-#include "arbiter/arbiter.h"
 #include "base/check.h"
 #include "task/deadline.h"
 #include "task/either.h"
@@ -15,9 +13,6 @@ namespace cairn::arbiter {
 
 using task::CancelToken;
 using task::Task;
-using volume::CopyEnd;
-using volume::CopyPlace;
-using volume::Mapping;
 using volume::Session;
 
 namespace {
@@ -27,7 +22,7 @@ constexpr Duration kAskedMax = 60_s;
 
 constexpr Error kNoCopies{Errc::kNoSpace,
                           "the pool cannot promise places for what is shared and then written: "
-                          "add drives to it"};
+                          "add drives to it with 'cairn pool add'"};
 constexpr Error kManyRelatives{Errc::kLimit,
                                "a volume has at most 255 snapshots, clones and clones of those: "
                                "destroy some"};
@@ -42,20 +37,10 @@ constexpr Error kNoAnswer{Errc::kTimedOut,
 constexpr Error kNotReady{Errc::kIo,
                           "whoever has the volume open could not make all of it durable, and "
                           "nothing was done: see what its drives say"};
-constexpr Error kOtherPlace{Errc::kInvalid, "an extent is being copied to another place"};
-
-bool has_same_legs(const MapEntry& one, const MapEntry& other) {
-  bool is_same = one.size() == other.size();
-  for (size_t i = 0; is_same && i < one.size(); ++i) {
-    is_same =
-        one.leg(i).mega_vol == other.leg(i).mega_vol && one.leg(i).extent == other.leg(i).extent;
-  }
-  return is_same;
-}
 
 }  // namespace
 
-struct Arbiter::Wanted {
+struct Snapshots::Wanted {
   explicit Wanted(std::string its_name) : name(std::move(its_name)) {}
   std::string name;
   bool is_running = false;  // it is being made: what comes of it is known soon
@@ -63,12 +48,13 @@ struct Arbiter::Wanted {
   task::Event moved;
 };
 
-Result<VolumeRecord> Arbiter::relative_of(const Volume& volume, std::string name,
-                                          bool is_snapshot) const {
+Result<VolumeRecord> Snapshots::relative_of(const Volume& volume, std::string name,
+                                            bool is_snapshot) const {
   const auto is_it = [&](const auto& each) { return each.second.record.name == name; };
   if (std::ranges::any_of(pool_.volumes(), is_it)) {
     return fail(Errc::kExists, is_snapshot ? "the volume has a snapshot of that name"
-                                           : "there is a volume of that name");
+                                           : "there is a volume of that name: "
+                                             "'cairn volume list' names those there are");
   }
   if (pool_.family(volume).size() >= volume::kFamilyMax) return fail(kManyRelatives);
   VolumeRecord record = volume.record;
@@ -90,29 +76,32 @@ Result<VolumeRecord> Arbiter::relative_of(const Volume& volume, std::string name
   record.is_clean = true;
   record.origin = volume.record.id;
   record.is_snapshot = is_snapshot;
-  record.made = seconds_now();
+  record.made = store_.seconds_now();
   return record;
 }
 
-void Arbiter::wake(Wanted& wanted) { wanted.moved.set(); }
+void Snapshots::holder_left(VolumeId id) {
+  const auto wanted = wanted_.find(id);
+  if (wanted != wanted_.end()) wanted->second->moved.set();
+}
 
 // Until all of the map is there the record says that it is leaving: so what a crash left of it
 // goes.
-Task<Result<VolumeRecord>> Arbiter::make_relative(VolumeId from, VolumeRecord record) {
+Task<Result<VolumeRecord>> Snapshots::make_relative(VolumeId from, VolumeRecord record) {
   PoolRecord pool = pool_.record;
   ++pool.next_volume;
   record.is_leaving = true;
   meta::Batch batch;
   batch.put(kPoolKey, encode(pool)).put(volume_key(record.name), encode(record));
-  Result<void> done = co_await commit(std::move(batch));
+  Result<void> done = co_await store_.commit(std::move(batch));
   if (!done) co_return fail(done.error());
   pool_.record = pool;
   done = pool_.add(record);
   CHECK(done.has_value());
   // Whoever may still write to extents of the one somewhere may write to these.
-  for (const MegaVolId drive : unfenced_of(from)) {
+  for (const MegaVolId drive : fencing_.unfenced_of(from)) {
     const std::string host = pool_.member(drive)->unfenced.at(from);
-    done = co_await record_unfenced(record.id, host, {drive});
+    done = co_await fencing_.record_unfenced(record.id, host, {drive});
     if (!done) co_return fail(done.error());
   }
   const auto chunks = static_cast<uint32_t>((record.extents + kChunkEntries - 1) / kChunkEntries);
@@ -128,7 +117,7 @@ Task<Result<VolumeRecord>> Arbiter::make_relative(VolumeId from, VolumeRecord re
       added.emplace_back(chunk, std::move(entries));
     }
     if (added.empty()) continue;
-    done = co_await commit(std::move(some));
+    done = co_await store_.commit(std::move(some));
     if (!done) co_return fail(done.error());
     for (const auto& [number, entries] : added) {
       done = pool_.add(record.id, number, entries);
@@ -136,16 +125,16 @@ Task<Result<VolumeRecord>> Arbiter::make_relative(VolumeId from, VolumeRecord re
     }
   }
   record.is_leaving = false;
-  done = co_await commit_record(record);
+  done = co_await store_.commit_record(record);
   if (!done) co_return fail(done.error());
   co_return record;
 }
 
-Task<Result<VolumeRecord>> Arbiter::snapshot(std::string volume, std::string name,
-                                             CancelToken token) {
+Task<Result<VolumeRecord>> Snapshots::snapshot(std::string volume, std::string name,
+                                               CancelToken token) {
   const Result<void> checked = volume::check_name(name);
   if (!checked) co_return fail(checked.error());
-  const Result<Volume*> found = find(volume);
+  const Result<Volume*> found = store_.find(volume);
   if (!found) co_return fail(found.error());
   const VolumeId id = (*found)->record.id;
   if ((*found)->record.is_snapshot) {
@@ -161,16 +150,16 @@ Task<Result<VolumeRecord>> Arbiter::snapshot(std::string volume, std::string nam
 }
 
 // By whoever has the volume open, or here when nobody has.
-Task<Result<VolumeRecord>> Arbiter::await_snapshot(Wanted& wanted, CancelToken token) {
+Task<Result<VolumeRecord>> Snapshots::await_snapshot(Wanted& wanted, CancelToken token) {
   const std::string volume = wanted.name.substr(0, wanted.name.find(volume::kSnapshotMark));
-  task::Either ended(token, stop_.token());
-  task::Deadline deadline(env_, env_.now() + options_.snapshot_limit, ended.token());
+  task::Either ended(token, store_.stop_token());
+  task::Deadline deadline(env_, env_.now() + limit_, ended.token());
   for (;;) {
     {
-      const Result<task::Units> turn = co_await take_turn();
+      const Result<task::Units> turn = co_await store_.take_turn();
       if (!turn) co_return fail(turn.error());
       if (wanted.outcome) co_return *wanted.outcome;
-      const Result<Volume*> found = find(volume);
+      const Result<Volume*> found = store_.find(volume);
       if (!found) co_return fail(found.error());
       const VolumeRecord& before = (*found)->record;
       Result<VolumeRecord> record = relative_of(**found, wanted.name, true);
@@ -188,16 +177,16 @@ Task<Result<VolumeRecord>> Arbiter::await_snapshot(Wanted& wanted, CancelToken t
       wanted.moved.reset();
     }
     if (wanted.outcome) co_return *wanted.outcome;
-    if (stop_.requested()) co_return fail(Errc::kUnreachable, "this arbiter does not lead");
+    if (store_.is_stopping()) co_return fail(Errc::kUnreachable, "this arbiter does not lead");
     if (!moved) co_return fail(kNoAnswer);
   }
 }
 
-Task<Result<volume::Asked>> Arbiter::asked(Session session, Duration wait, CancelToken token) {
-  task::Either ended(token, stop_.token());
+Task<Result<volume::Asked>> Snapshots::asked(Session session, Duration wait, CancelToken token) {
+  task::Either ended(token, store_.stop_token());
   task::Deadline deadline(env_, env_.now() + std::min(wait, kAskedMax), ended.token());
   for (;;) {
-    const Result<Volume*> volume = held(session);
+    const Result<Volume*> volume = sessions_.held(session);
     if (!volume) co_return fail(volume.error());
     const auto found = wanted_.find(session.volume);
     if (found != wanted_.end() && !found->second->is_running && !found->second->outcome) {
@@ -205,18 +194,17 @@ Task<Result<volume::Asked>> Arbiter::asked(Session session, Duration wait, Cance
     }
     const Result<void> moved = co_await wanted_moved_.wait(deadline.token());
     if (moved) continue;
-    if (stop_.requested()) co_return fail(Errc::kUnreachable, "this arbiter does not lead");
+    if (store_.is_stopping()) co_return fail(Errc::kUnreachable, "this arbiter does not lead");
     co_return volume::Asked{};
   }
 }
 
-Task<Result<void>> Arbiter::freeze(Session session, std::string snapshot, bool is_ready,
-                                   CancelToken) {
-  const Result<task::Units> turn = co_await take_turn();
+Task<Result<void>> Snapshots::freeze(Session session, std::string snapshot, bool is_ready) {
+  const Result<task::Units> turn = co_await store_.take_turn();
   if (!turn) co_return fail(turn.error());
-  const Result<Volume*> volume = held(session);
+  const Result<Volume*> volume = sessions_.held(session);
   if (!volume) co_return fail(volume.error());
-  const Result<Volume*> there = find(snapshot);
+  const Result<Volume*> there = store_.find(snapshot);
   if (there && (*there)->record.is_snapshot && (*there)->record.origin == session.volume) {
     co_return Result<void>();
   }
@@ -233,16 +221,16 @@ Task<Result<void>> Arbiter::freeze(Session session, std::string snapshot, bool i
     wanted.is_running = false;
   }
   wanted.outcome = made;
-  wake(wanted);
+  wanted.moved.set();
   co_return made || !is_ready ? Result<void>() : fail(made.error());
 }
 
-Task<Result<VolumeRecord>> Arbiter::clone(std::string snapshot, std::string name) {
+Task<Result<VolumeRecord>> Snapshots::clone(std::string snapshot, std::string name) {
   const Result<void> checked = volume::check_name(name);
   if (!checked) co_return fail(checked.error());
-  const Result<task::Units> turn = co_await take_turn();
+  const Result<task::Units> turn = co_await store_.take_turn();
   if (!turn) co_return fail(turn.error());
-  const Result<Volume*> found = find(snapshot);
+  const Result<Volume*> found = store_.find(snapshot);
   if (!found) co_return fail(found.error());
   if (!(*found)->record.is_snapshot) {
     co_return fail(Errc::kInvalid, "clones are made of snapshots: make one of the volume first");
@@ -250,103 +238,6 @@ Task<Result<VolumeRecord>> Arbiter::clone(std::string snapshot, std::string name
   Result<VolumeRecord> record = relative_of(**found, std::move(name), false);
   if (!record) co_return fail(record.error());
   co_return co_await make_relative((*found)->record.id, std::move(*record));
-}
-
-Task<Result<std::vector<CopyPlace>>> Arbiter::begin_copies(Session session,
-                                                           std::vector<uint32_t> extents,
-                                                           CancelToken) {
-  const Result<task::Units> turn = co_await take_turn();
-  if (!turn) co_return fail(turn.error());
-  const Result<Volume*> found = held(session);
-  if (!found) co_return fail(found.error());
-  Volume& volume = **found;
-  const auto is_beyond = [&](uint32_t extent) { return extent >= volume.table.size(); };
-  if (volume.record.is_snapshot || extents.empty() || extents.size() > volume::kCopiesMax ||
-      std::ranges::any_of(extents, is_beyond)) {
-    co_return fail(Errc::kInvalid, "extents to be copied are out of range");
-  }
-  const LoadSource& loads = parts_.loads != nullptr ? *parts_.loads : own_counters_;
-  std::vector<Change> changes;
-  for (const uint32_t extent : std::set(extents.begin(), extents.end())) {
-    const MapEntry& entry = volume.table[extent];
-    const bool is_begun = volume.copies.contains(extent);
-    const bool is_shared = pool_.is_shared(volume, extent);
-    if (is_begun == is_shared) continue;
-    MapEntry place;
-    if (is_shared) {
-      const Result<MapEntry> reserved =
-          pool_.reserve(volume, extent, {}, volume.record.replicas, false, loads);
-      if (!reserved) {
-        for (const Change& each : changes) pool_.unreserve({}, *each.copy);
-        co_return fail(reserved.error());
-      }
-      place = *reserved;
-      for (size_t i = 0; i < place.size(); ++i) own_counters_.note(place.leg(i).mega_vol);
-    }
-    changes.push_back({.extent = extent, .entry = entry, .copy = place});
-  }
-  if (!changes.empty()) {
-    const Result<void> done = co_await commit_changes(session.volume, std::move(changes));
-    if (!done) co_return fail(done.error());
-  }
-  std::vector<CopyPlace> places;
-  for (const Mapping& mapping : mappings(volume, extents)) {
-    const auto copy = volume.copies.find(mapping.extent);
-    places.push_back(
-        {.now = mapping, .target = copy == volume.copies.end() ? MapEntry() : copy->second});
-  }
-  co_return places;
-}
-
-Task<Result<std::vector<Mapping>>> Arbiter::end_copies(Session session, std::vector<CopyEnd> copies,
-                                                       CancelToken) {
-  const Result<task::Units> turn = co_await take_turn();
-  if (!turn) co_return fail(turn.error());
-  const Result<Volume*> found = held(session);
-  if (!found) co_return fail(found.error());
-  const Volume& volume = **found;
-  if (copies.empty() || copies.size() > volume::kCopiesMax) {
-    co_return fail(Errc::kInvalid, "so many copies do not end at once");
-  }
-  std::vector<uint32_t> extents;
-  std::vector<Change> changes;
-  for (const CopyEnd& each : copies) {
-    if (each.extent >= volume.table.size() ||
-        std::ranges::find(extents, each.extent) != extents.end()) {
-      co_return fail(Errc::kInvalid, "extents that were copied are out of range");
-    }
-    extents.push_back(each.extent);
-    const auto place = volume.copies.find(each.extent);
-    // It ended by this very request, whose answer was lost.
-    if (place == volume.copies.end()) continue;
-    const bool is_given_up = !each.target.is_mapped();
-    if (!is_given_up && !has_same_legs(each.target, place->second)) co_return fail(kOtherPlace);
-    for (size_t i = 0; is_given_up && i < place->second.size(); ++i) {
-      own_counters_.avoid(place->second.leg(i).mega_vol);
-    }
-    changes.push_back({.extent = each.extent,
-                       .entry = is_given_up ? volume.table[each.extent] : each.target,
-                       .copy = MapEntry()});
-  }
-  if (!changes.empty()) {
-    const Result<void> done = co_await commit_changes(session.volume, std::move(changes));
-    if (!done) co_return fail(done.error());
-  }
-  co_return mappings(volume, extents);
-}
-
-Task<Result<void>> Arbiter::drop_copies(VolumeId id) {
-  while (!pool_.volume(id)->copies.empty()) {
-    const Volume& volume = *pool_.volume(id);
-    std::vector<Change> changes;
-    for (const auto& [extent, place] : volume.copies) {
-      if (changes.size() == volume::kCopiesMax) break;
-      changes.push_back({.extent = extent, .entry = volume.table[extent], .copy = MapEntry()});
-    }
-    const Result<void> done = co_await commit_changes(id, std::move(changes));
-    if (!done) co_return done;
-  }
-  co_return Result<void>();
 }
 
 }  // namespace cairn::arbiter
