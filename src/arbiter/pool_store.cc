@@ -193,7 +193,8 @@ Task<Result<void>> PoolStore::commit_record(VolumeRecord record) {
   batch.put(volume_key(record.name), encode(record));
   const Result<void> done = co_await commit(std::move(batch));
   if (!done) co_return done;
-  pool_.set_record(*pool_.volume(record.id), std::move(record));
+  Volume& volume = *pool_.volume(record.id);
+  pool_.set_record(volume, std::move(record));
   co_return done;
 }
 

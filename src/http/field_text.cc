@@ -20,9 +20,8 @@ std::string_view trim(std::string_view text) {
 }
 
 bool read_number(std::string_view text, uint64_t& number) {
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, number);
-  return error == std::errc{} && stop == end;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc{} && stop == text.data() + text.size();
 }
 
 bool is_token(std::string_view text) {

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "base/check.h"
+#include "base/units.h"
 #include "door/resp/command.h"
 #include "door/resp/number.h"
 #include "door/resp/wire_format.h"
@@ -87,14 +88,8 @@ struct Unit {
 };
 
 constexpr std::array kUnits = {
-    Unit{"", 1},
-    Unit{"b", 1},
-    Unit{"k", 1000},
-    Unit{"kb", 1024},
-    Unit{"m", 1000'000},
-    Unit{"mb", 1024 * 1024},
-    Unit{"g", 1000'000'000},
-    Unit{"gb", 1024 * 1024 * 1024},
+    Unit{"", 1},         Unit{"b", 1},      Unit{"k", 1000},         Unit{"kb", 1_KiB},
+    Unit{"m", 1000'000}, Unit{"mb", 1_MiB}, Unit{"g", 1000'000'000}, Unit{"gb", 1_GiB},
 };
 
 std::optional<uint64_t> parse_size(std::string_view text) {

@@ -111,7 +111,7 @@ task::Task<void> keys(Call& call) {
     cursor = page->next;
     for (std::string& key : page->keys) {
       if (!matches(call.args[1], key)) continue;
-      bytes += key.size() + sizeof(key);
+      bytes += key.size() + sizeof(std::string);
       found.push_back(std::move(key));
     }
   } while (cursor != 0 && bytes < kKeysBytesMax && !call.client.end.requested());
