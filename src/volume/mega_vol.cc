@@ -84,6 +84,8 @@ Task<Result<void>> make_mega_vol(env::Env& env, Drive& drive, MegaVolPool pool, 
 
 namespace {
 
+constexpr Error kShrunk{Errc::kMismatch, "the drive is smaller than when it joined the pool"};
+
 struct FoundLabel {
   Uuid uuid{};
   MegaVolLabel body;
@@ -97,6 +99,8 @@ Task<Result<FoundLabel>> read_mega_vol(env::Env& env, Drive& drive, CancelToken 
   if (!label && label.error() == Errc::kNotFound) {
     co_return fail(Errc::kUnreachable, "the box does not have the drive now");
   }
+  // Its label tells how large it was. What lay beyond its end now is lost, though no box says so.
+  if (!label && label.error() == Errc::kInvalid) co_return fail(kShrunk);
   if (!label) co_return fail(label.error());
   if (!*label || (*label)->body.empty()) {
     co_return fail(Errc::kNotFound, "the drive was emptied: it has no label of a pool");
@@ -107,7 +111,6 @@ Task<Result<FoundLabel>> read_mega_vol(env::Env& env, Drive& drive, CancelToken 
 }
 
 constexpr Error kOther{Errc::kMismatch, "this is another drive, or one of another pool"};
-constexpr Error kShrunk{Errc::kMismatch, "the drive is smaller than when it joined the pool"};
 
 }  // namespace
 
@@ -126,10 +129,6 @@ Task<Result<void>> check_mega_vol(env::Env& env, Drive& drive, MegaVolPool pool,
   const Result<FoundLabel> found = co_await read_mega_vol(env, drive, token);
   if (!found) co_return fail(found.error());
   if (found->uuid != uuid || found->body != wanted) co_return fail(kOther);
-  // Its label says what it had. What lay beyond its end now is lost, though the box does not say
-  // so.
-  const Result<uint32_t> extents = extents_of(drive, pool.extent_bytes);
-  if (!extents || *extents < wanted.extents) co_return fail(kShrunk);
   co_return Result<void>();
 }
 

@@ -239,7 +239,7 @@ class Resizes(LiveTest):
         self.serve("p=priority(mem:size=1M)", "m=mem:size=1M")
         for name in ("p", "m"):
             said = json.loads(self.ask("resize", name, "2M", "--json"))
-            self.assertEqual(said, {"name": name, "size": 2 * MIB})
+            self.assertEqual(said, {"schema_version": 1, "name": name, "size": 2 * MIB})
             self.assertEqual(self.size(name), 2 * MIB)
 
     def test_a_drive_that_keeps_its_size_says_so(self):

@@ -145,6 +145,7 @@ Task<Result<void>> ValueCompactor::move_in_turn(const Found& found) {
 
 Task<Result<void>> ValueCompactor::move_all(const Parsed& parsed) {
   std::vector<Task<Result<void>>> moving;
+  moving.reserve(parsed.records.size());
   for (const Found& found : parsed.records) moving.push_back(move_in_turn(found));
   const std::vector<Result<void>> moved = co_await task::when_all(std::move(moving));
   for (const Result<void>& one : moved) {
